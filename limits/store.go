@@ -1,0 +1,33 @@
+package limits
+
+import (
+	"context"
+	"time"
+)
+
+// Charge asks to take Cost units from the balance that Policy keeps for Key. Every policy has a key space of its own, so
+// the same key under two policies is two balances. A negative cost is an error; a cost of 0 looks and takes nothing.
+type Charge struct {
+	Policy *Policy
+	Key    string
+	Cost   int64
+}
+
+// Store keeps balances. Memory is the default; storetest is the suite that every implementation passes. All methods are
+// safe for concurrent use.
+//
+// The time of a decision is the caller's now (a store shared by several processes may use its own clock instead). Within
+// one balance time never runs backwards: an earlier now counts as the latest one seen.
+type Store interface {
+	// Take charges everything or nothing, atomically: if one policy refuses, no balance is written. A refusal is not
+	// an error. The error, if any, says that the store could not decide, or that a charge is malformed.
+	Take(ctx context.Context, now time.Time, charges []Charge) (Decision, error)
+
+	// Peek answers as Take would and changes nothing.
+	Peek(ctx context.Context, now time.Time, charges []Charge) (Decision, error)
+
+	// Refund undoes an admitted Take, exactly once and all of it: each charge gets its cost back, unless its balance has
+	// been full since then, for time has already given it back. A balance never goes above full. Refunding a refusal, a
+	// Peek or the zero Decision changes nothing. It must not be called twice for one decision.
+	Refund(ctx context.Context, now time.Time, d Decision) error
+}

@@ -1,0 +1,47 @@
+package queue
+
+import "time"
+
+// Waiter is one caller in a Line. The caller owns it, sets the exported fields before Push and does not touch it again
+// until a Line has given it back. A waiter is in at most one Line; it can be reused afterwards.
+type Waiter struct {
+	// Owner is whatever the caller needs to find its own side of the waiter again. A Line never looks at it.
+	Owner any
+	// Client names whose request this is, for disciplines that are fair between clients.
+	Client string
+	// Priority orders waiters for disciplines that know priorities; higher goes first.
+	Priority int
+	// Cost is how much of the quota the request weighs; disciplines that share by work use it. Zero counts as 1.
+	Cost int64
+	// Arrived is when the waiter joined, and Deadline when it must have started; both on the gate's clock, which counts
+	// from an arbitrary start.
+	Arrived, Deadline time.Duration
+
+	// Next links waiters that are handed over together, so that handing over needs no allocation.
+	Next *Waiter
+
+	line       Line // the line it stands in, nil when in none
+	prev, next *Waiter
+}
+
+// Line is a discipline: who waits, in which order, and who has to go when it is full. It is a plain data structure
+// without lock and without clock: the gate calls it under its own lock and passes now where time matters.
+type Line interface {
+	// Push adds w at now. If there is no room, either w itself is refused (ok is false) or somebody who ranks below
+	// it is displaced, taken out of the line and returned.
+	Push(now time.Duration, w *Waiter) (displaced *Waiter, ok bool)
+
+	// Pop takes out the waiter whose turn it is. It never returns one whose deadline has passed at now; those stay for
+	// Expire. It returns nil when nobody may start.
+	Pop(now time.Duration) *Waiter
+
+	// Remove takes out w, wherever it stands. It reports whether w was in this line.
+	Remove(w *Waiter) bool
+
+	// Expire takes out everybody whose deadline is at or before now and returns them linked by Next, or nil.
+	Expire(now time.Duration) *Waiter
+
+	// Len returns how many wait, and Cap how many can.
+	Len() int
+	Cap() int
+}

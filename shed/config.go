@@ -1,0 +1,118 @@
+package shed
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/limits/concurrency"
+)
+
+// Scope says what one balance of a limit belongs to. The zero value is PerClient.
+type Scope uint8
+
+// The scopes, as spelled in the configuration file: client, ip, ip_prefix, route, client_route, global.
+const (
+	PerClient      Scope = iota // one balance for each client
+	PerIP                       // one for each address (an IPv6 client is its prefix)
+	PerIPPrefix                 // one for each /24 (IPv4) or /48 (IPv6)
+	PerRoute                    // one for each route
+	PerClientRoute              // one for each client on each route
+	Global                      // one for all
+)
+
+// Excess says what happens to what a limit does not allow. The zero value is Reject.
+type Excess uint8
+
+// The two treatments of excess.
+const (
+	Reject Excess = iota // refuse at once
+	Delay                // let it wait for its turn, first come first served
+)
+
+// Limit is one rule: what it allows, for whom, on which routes.
+type Limit struct {
+	// Name identifies the limit in headers, metrics and logs; unique, printable ASCII, required.
+	Name string
+	// Rule is the arithmetic, e.g. limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}; required.
+	Rule limits.Rule
+	// Per is what a balance belongs to; the zero value is PerClient.
+	Per Scope
+	// Excess says what happens to what does not fit; the zero value is Reject. Delay is for leaky and token buckets.
+	Excess Excess
+	// MaxWait bounds the wait of delayed excess; zero means 2 s. An error without Excess: Delay.
+	MaxWait time.Duration
+	// Routes names the routes the limit applies to; empty means all that are not exempt.
+	Routes []string
+}
+
+// Route gives a name and a treatment to a part of the service.
+type Route struct {
+	// Name identifies the route in metrics and in Limit.Routes; unique, required.
+	Name string
+	// Match is the net/http pattern that the middleware matches requests with, e.g. "POST /orders/{id}".
+	Match string
+	// Cost is what a request weighs in rules that count requests; zero means 1.
+	Cost int64
+	// Priority orders requests while there is not room for all; the zero value is Critical.
+	Priority Priority
+	// Feature is the name under which the pumpkin can switch the route off; empty means that it cannot.
+	Feature string
+	// LongLived, if above 0, gives streams and upgrades their own budget: that many at once, outside the adaptive limit.
+	LongLived int
+	// Exempt routes (probes, metrics, the pumpkin poll) are never charged, queued or shed by load; only one wide guard for
+	// the whole process bounds them.
+	Exempt bool
+}
+
+// Clients says how the middleware finds out who asks. The zero value means: the API key in X-API-Key if there is one, else
+// the peer's address; no proxy is trusted.
+type Clients struct {
+	// Identify lists the ways, first that applies: "principal", "api_key", "ip". Empty means api_key, ip.
+	Identify []string
+	// APIKeyHeader is the header that carries API keys; empty means X-API-Key.
+	APIKeyHeader string
+	// TrustedProxies lists the peers whose forwarding header is believed.
+	TrustedProxies []netip.Prefix
+	// Forwarded is the one forwarding header that is believed: "x_forwarded_for", "forwarded", or a header's name. Empty
+	// means x_forwarded_for.
+	Forwarded string
+	// IPv6Prefix is how many bits of an IPv6 address name a client, 48 to 128; zero means 64.
+	IPv6Prefix int
+	// Unknown says what happens when nobody is known: "refuse", "shared" or "exempt". Empty means refuse.
+	Unknown string
+	// ExemptFrom lists peers for whom exempt routes are not guarded.
+	ExemptFrom []netip.Prefix
+}
+
+// Queue bounds the line in front of the concurrency limit.
+type Queue struct {
+	// Capacity is how many may wait; zero means 200. Negative means that nobody waits.
+	Capacity int
+	// MaxWait is how long one may wait; zero means 500 ms.
+	MaxWait time.Duration
+}
+
+// Features tells which features are switched off; pumpkin.Pumpkin is one. The zero answer is "on".
+type Features interface {
+	// FeatureOff reports whether feature is off for client, with the banner's words and how long to stay away.
+	FeatureOff(feature, client string) (words string, retryAfter time.Duration, off bool)
+}
+
+// Config is everything a Shedder needs. The zero value is a working shedder without rules: adaptive gate, line and health.
+type Config struct {
+	Clients     Clients
+	Limits      []Limit
+	Routes      []Route
+	Concurrency concurrency.Config
+	Queue       Queue
+	Health      health.Config
+
+	// Store keeps the balances of the limits; nil means a limits.Memory of its own.
+	Store limits.Store
+	// Features is asked before anything else; nil means that every feature is on.
+	Features Features
+	// Observer is told about every decision, after all locks are released; nil means nobody.
+	Observer Observer
+}
