@@ -14,10 +14,10 @@ type Waiter struct {
 	// Cost is how much of the quota the request weighs; disciplines that share by work use it. Zero counts as 1.
 	Cost int64
 	// Arrived is when the waiter joined, and Deadline when it must have started; both on the gate's clock, which counts
-	// from an arbitrary start.
+	// from an arbitrary start. There is no waiting without a deadline: zero is an ordinary time, long past.
 	Arrived, Deadline time.Duration
 
-	// Next links waiters that are handed over together, so that handing over needs no allocation.
+	// Next links waiters that are handed over together, so that handing over needs no allocation. It is nil otherwise.
 	Next *Waiter
 
 	line       Line // the line it stands in, nil when in none
@@ -28,11 +28,12 @@ type Waiter struct {
 // without lock and without clock: the gate calls it under its own lock and passes now where time matters.
 type Line interface {
 	// Push adds w at now. If there is no room, either w itself is refused (ok is false) or somebody who ranks below
-	// it is displaced, taken out of the line and returned.
+	// it is displaced, taken out of the line and returned. Waiters whose deadline has passed still take room: the gate
+	// calls Expire first. A waiter that already stands in a line is refused.
 	Push(now time.Duration, w *Waiter) (displaced *Waiter, ok bool)
 
-	// Pop takes out the waiter whose turn it is. It never returns one whose deadline has passed at now; those stay for
-	// Expire. It returns nil when nobody may start.
+	// Pop takes out the waiter whose turn it is. It never returns one whose deadline is at or before now; those stay
+	// for Expire. It returns nil when nobody may start.
 	Pop(now time.Duration) *Waiter
 
 	// Remove takes out w, wherever it stands. It reports whether w was in this line.
