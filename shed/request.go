@@ -38,6 +38,9 @@ type Request struct {
 	// Client names who asks, for rules per client. Empty means that nobody is known: rules per client then refuse with
 	// NoIdentity, for a shared nameless balance would be a trap.
 	Client string
+	// Anonymous says that nobody is known and that this is all right: rules per client are skipped. Rules per address,
+	// route and process still hold.
+	Anonymous bool
 	// IP is the caller's address, for rules per ip and per ip_prefix; the zero Addr means unknown.
 	IP netip.Addr
 	// Route is the name of a configured route; an unknown or empty name is the default route.

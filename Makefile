@@ -1,0 +1,34 @@
+# Everything a contributor needs. `make test` runs every test and needs only Go, make and apt-get (or Chromium and Redis
+# already installed).
+
+.PHONY: all test check deps bench tour screenshot fmt
+
+all: test
+
+# deps installs the two real programs that tests run against. Where there is no apt-get, the tests that need them fail with
+# a sentence that says what to install.
+deps:
+	@.ci/deps
+
+check:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+test: deps check
+	go test -race -count=1 -timeout 20m ./...
+
+# bench prints what one decision costs; quote medians, these figures move with the machine.
+bench:
+	go test -run '^$$' -bench . -benchmem -count 5 ./limits ./queue ./limits/concurrency ./shed ./middleware
+
+# tour plays the main scenarios against the demo and checks them; it needs a machine that is not busy.
+tour:
+	go run ./examples/demo -tour
+
+# screenshot makes the README's picture of the live page.
+screenshot:
+	go run ./examples/demo/screenshot -o docs/demo.png
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')

@@ -1,0 +1,135 @@
+package spillway_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/spillway-go/spillway"
+
+// rooms says, for each package of this module, what it may import beside the standard library. It is the table of
+// ARCHITECTURE.md as code: an arrow that turns round fails this test.
+var rooms = map[string][]string{
+	"limits":             {},
+	"limits/storetest":   {"limits"},
+	"limits/concurrency": {"github.com/platinummonkey/go-concurrency-limits"},
+	"queue":              {},
+	"health":             {"github.com/shirou/gopsutil/v3", "golang.org/x/sys"},
+	"pumpkin":            {},
+	"shed":               {"limits", "limits/concurrency", "queue", "health"},
+	"shed/configfile":    {"shed", "limits", "limits/concurrency", "queue", "health", "pumpkin", "github.com/goccy/go-yaml"},
+	"shed/telemetry":     {"shed", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
+	"middleware":         {"shed", "pumpkin", "limits", "middleware"},
+	"middleware/echomw":  {"middleware", "shed", "limits", "github.com/labstack/echo/v4"},
+}
+
+// httpRooms are the only rooms that may speak HTTP (configfile checks route patterns with it).
+var httpRooms = []string{"middleware", "middleware/echomw", "pumpkin", "shed/configfile"}
+
+// TestArrowsPointDown holds every import of the library against the table.
+func TestArrowsPointDown(t *testing.T) {
+	for file, imports := range sources(t) {
+		room := roomOf(file)
+		allowed, known := rooms[room]
+		if !known {
+			t.Errorf("%s: the room %s is not in the table; add it with what it may import", file, room)
+			continue
+		}
+		for _, imported := range imports {
+			if why := forbidden(room, allowed, imported); why != "" {
+				t.Errorf("%s imports %s: %s", file, imported, why)
+			}
+		}
+	}
+}
+
+// TestTheArrowCheckCanFail is the control: the check must object to an arrow that points up, to HTTP below the middleware
+// and to a dependency nobody agreed on.
+func TestTheArrowCheckCanFail(t *testing.T) {
+	for _, c := range []struct{ room, imported string }{
+		{"limits", module + "/shed"},
+		{"shed", module + "/middleware"},
+		{"queue", "net/http"},
+		{"limits", "github.com/redis/go-redis/v9"},
+		{"pumpkin", module + "/shed"},
+	} {
+		if forbidden(c.room, rooms[c.room], c.imported) == "" {
+			t.Errorf("%s may import %s: the check is blind", c.room, c.imported)
+		}
+	}
+}
+
+func forbidden(room string, allowed []string, imported string) string {
+	if imported == "net/http" && !slices.Contains(httpRooms, room) {
+		return "HTTP lives in middleware and pumpkin only"
+	}
+	if imported == "testing" && room != "limits/storetest" {
+		return "shipped code does not import testing"
+	}
+	local, ours := strings.CutPrefix(imported, module+"/")
+	if !ours && !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+		return "" // standard library
+	}
+	if ours {
+		local = strings.Split(local, "/internal/")[0]
+		if local == room || slices.Contains(allowed, local) {
+			return ""
+		}
+		return "the arrow points the wrong way; see the table in ARCHITECTURE.md"
+	}
+	for _, a := range allowed {
+		if imported == a || strings.HasPrefix(imported, a+"/") {
+			return ""
+		}
+	}
+	return "a dependency that this room does not have"
+}
+
+// roomOf returns the room a file belongs to; internal packages belong to the room above them.
+func roomOf(file string) string {
+	return strings.Split(path.Dir(file), "/internal")[0]
+}
+
+// sources returns the imports of every file of the library that is neither a test nor a program.
+func sources(t *testing.T) map[string][]string {
+	t.Helper()
+	found := make(map[string][]string)
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		name = filepath.ToSlash(name)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "examples" || name == "bench" || name == "internal" || strings.HasPrefix(d.Name(), ".") && name != "."):
+			return filepath.SkipDir
+		case d.IsDir(), !strings.HasSuffix(name, ".go"), strings.HasSuffix(name, "_test.go"), !strings.Contains(name, "/"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		found[name] = nil
+		for _, i := range f.Imports {
+			imported, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			found[name] = append(found[name], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < len(rooms) {
+		t.Fatalf("found only %d files; is this the root of the module?", len(found))
+	}
+	return found
+}

@@ -1,0 +1,297 @@
+package shed
+
+import (
+	"time"
+
+	"github.com/spillway-go/spillway/limits/concurrency"
+	"github.com/spillway-go/spillway/queue"
+)
+
+// gate decides how many run at once and who is next. It is a pure machine: every method takes now, on a clock that counts
+// from an arbitrary start, and returns what to do; it has no lock, no goroutine and no clock of its own, so that a
+// simulator can drive the same code in virtual time. The Shedder calls it under its mutex and wakes people afterwards.
+//
+// Two invariants hold after every call:
+//   - nobody waits while there is room;
+//   - inFlight equals the number of slots handed out and not yet given back (long-lived work is counted by its budget).
+type gate struct {
+	estimate *concurrency.Estimator
+	cap      *concurrency.Cap // bounds the estimate while the process is under pressure
+	line     queue.Line
+	maxWait  time.Duration
+
+	inFlight int
+	free     *slot // slots that were used before, to be used again
+	latency  recentLatency
+}
+
+// slot is the gate's side of one permit. Slots are reused; the generation tells the permits of one slot apart, so that a
+// late second Done can never end somebody else's work.
+type slot struct {
+	generation uint32
+	started    time.Duration
+	budget     *budget // whose long-lived budget it belongs to; nil: the adaptive limit
+	next       *slot   // in the free list
+
+	// held belongs to the permit's holder from the grant to Done; the gate never looks at it.
+	held held
+}
+
+// budget bounds long-lived work of one route; it never waits and is never a latency sample.
+type budget struct {
+	max, inUse int
+}
+
+// ticket is one request at the gate, from Offer until it is granted, refused or has gone away.
+type ticket struct {
+	queue.Waiter
+	budget *budget
+	// hard is the caller's own deadline, at which the answer must be there; zero when it has none.
+	hard time.Duration
+
+	// The answer: a slot, or the reason why there is none.
+	slot       *slot
+	generation uint32
+	reason     Reason
+
+	ready chan struct{} // signalled once if the ticket had to wait; nil in a simulation
+}
+
+// answer is what Offer, Done and Tick want done.
+type answer struct {
+	// waiting tells that the offered ticket stands in the line; otherwise it carries its slot or its reason.
+	waiting bool
+	// drain estimates how long the line needs to clear, for the Retry-After of a refusal.
+	drain time.Duration
+	// wake lists tickets, linked by Waiter.Next, whose wait has ended; each carries its slot or its reason.
+	wake *queue.Waiter
+}
+
+// limit is how many may run at once now.
+func (g *gate) limit() int { return g.cap.Limit(g.estimate.Limit()) }
+
+// Offer asks for a slot for t: it is granted, put into the line, or refused. Waiter.Deadline is set here.
+func (g *gate) Offer(now time.Duration, t *ticket) answer {
+	if t.budget != nil {
+		if t.budget.inUse >= t.budget.max {
+			t.reason = Overloaded
+			return answer{drain: g.drain()}
+		}
+		t.budget.inUse++
+		g.grant(now, t)
+		return answer{}
+	}
+	var a answer
+	a.wake = g.settle(now) // first those who came before
+	if g.line.Len() == 0 && g.inFlight < g.limit() {
+		g.inFlight++
+		g.grant(now, t)
+		return a
+	}
+	if t.reason = g.refusal(now, t); t.reason != "" {
+		a.drain = g.drain()
+		return a
+	}
+	t.Arrived, t.Deadline = now, g.waitUntil(now, t)
+	displaced, ok := g.line.Push(now, &t.Waiter)
+	if !ok {
+		t.reason = QueueFull
+		a.drain = g.drain()
+		return a
+	}
+	if displaced != nil {
+		ticketOf(displaced).reason = Displaced
+		displaced.Next, a.wake = a.wake, displaced
+	}
+	a.waiting = true
+	return a
+}
+
+// Refuses tells, without changing anything, the reason for which Offer would refuse t at once, or "". It is asked before
+// quota is taken, so that a shed request costs no call to the store.
+func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
+	switch {
+	case t.budget != nil && t.budget.inUse >= t.budget.max:
+		return Overloaded
+	case t.budget != nil, g.inFlight < g.limit() && g.line.Len() == 0:
+		return ""
+	}
+	return g.refusal(now, t)
+}
+
+// refusal is the reason to turn away somebody who would have to wait, or "". Who could not be answered in time is turned
+// away at once rather than served late: the line is worth only what its places can keep. The time to be answered in is
+// the caller's deadline, or 1.25 × the longest wait when there is none.
+func (g *gate) refusal(now time.Duration, t *ticket) Reason {
+	switch {
+	case g.line.Cap() == 0:
+		return Overloaded
+	case g.line.Len() >= g.line.Cap():
+		return QueueFull
+	}
+	expected := g.expectedWait()
+	done := now + expected + g.latency.typical()
+	switch {
+	case t.hard > 0 && done > t.hard:
+		return Deadline
+	case expected > g.maxWait, done > now+g.maxWait+g.maxWait/4:
+		return Overloaded
+	}
+	return ""
+}
+
+// expectedWait is Little's law for the next arrival: those ahead of it and itself, each taking its share of the limit.
+func (g *gate) expectedWait() time.Duration {
+	return time.Duration(g.line.Len()+1) * g.latency.typical() / time.Duration(max(1, g.limit()))
+}
+
+// drain is how long the line and what is running need to clear.
+func (g *gate) drain() time.Duration { return g.expectedWait() + g.latency.typical() }
+
+func (g *gate) waitUntil(now time.Duration, t *ticket) time.Duration {
+	if t.hard > 0 {
+		return min(now+g.maxWait, t.hard)
+	}
+	return now + g.maxWait
+}
+
+// Done gives a slot back. It reports false, and does nothing, when that generation of the slot has already ended.
+func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outcome) (answer, bool) {
+	if s.generation != generation {
+		return answer{}, false
+	}
+	s.generation++ // from here on every other Done of this permit is a no-op
+	if s.budget != nil {
+		s.budget.inUse--
+		s.budget = nil
+	} else {
+		if outcome != Ignored {
+			sample := concurrency.Sample{Latency: now - s.started, InFlight: g.inFlight, Dropped: outcome == Dropped}
+			g.estimate.Observe(now, sample)
+			if outcome == Success {
+				g.latency.add(sample.Latency)
+			}
+		}
+		g.inFlight--
+	}
+	s.next, g.free = g.free, s
+	return answer{wake: g.settle(now)}, true
+}
+
+// Leave takes a waiting ticket out of the line because its caller gave up. It reports false when the ticket no longer
+// waits: then it was granted or refused in the same instant, its wake-up is on the way, and a slot it was given must be
+// given back with Done.
+func (g *gate) Leave(t *ticket) bool { return g.line.Remove(&t.Waiter) }
+
+// Expire ends the wait of everybody whose time is up.
+func (g *gate) Expire(now time.Duration) answer {
+	expired := g.line.Expire(now)
+	for w := expired; w != nil; w = w.Next {
+		t := ticketOf(w)
+		t.reason = WaitExpired
+		if t.hard > 0 && t.hard <= now {
+			t.reason = Deadline
+		}
+	}
+	return answer{wake: expired}
+}
+
+// Tick lets time pass for the estimate and takes in the pressure on the process; known is false when health has no
+// opinion. It must be called a few times each second.
+func (g *gate) Tick(now time.Duration, pressure float64, known bool) answer {
+	g.estimate.Tick(now)
+	g.cap.Update(now, concurrency.Load{Pressure: pressure, Known: known, Limit: g.limit(), InFlight: g.inFlight})
+	a := g.Expire(now)
+	granted := g.settle(now)
+	for granted != nil {
+		next := granted.Next
+		granted.Next, a.wake = a.wake, granted
+		granted = next
+	}
+	return a
+}
+
+// Empty ends the wait of everybody, for Close.
+func (g *gate) Empty(reason Reason) answer {
+	var a answer
+	for {
+		w := g.line.Pop(0) // nobody has expired at the clock's start
+		if w == nil {
+			return a
+		}
+		ticketOf(w).reason = reason
+		w.Next, a.wake = a.wake, w
+	}
+}
+
+// settle grants slots while there is room, in the line's order, and returns who got one, first come first.
+func (g *gate) settle(now time.Duration) *queue.Waiter {
+	var first, last *queue.Waiter
+	for g.inFlight < g.limit() {
+		w := g.line.Pop(now)
+		if w == nil {
+			break
+		}
+		g.inFlight++
+		g.grant(now, ticketOf(w))
+		w.Next = nil
+		if last == nil {
+			first = w
+		} else {
+			last.Next = w
+		}
+		last = w
+	}
+	return first
+}
+
+// grant hands a slot to t; the caller has counted it.
+func (g *gate) grant(now time.Duration, t *ticket) {
+	s := g.free
+	if s == nil {
+		s = new(slot)
+	} else {
+		g.free, s.next = s.next, nil
+	}
+	s.started, s.budget = now, t.budget
+	t.slot, t.generation = s, s.generation
+}
+
+func ticketOf(w *queue.Waiter) *ticket { return w.Owner.(*ticket) }
+
+// recentLatency follows how long successful work takes, for estimates of waiting time: the median of three means of up to
+// 32 samples each, so that one hiccup does not make the line look longer than it is.
+type recentLatency struct {
+	sum   time.Duration
+	n     int
+	means [3]time.Duration // zero means not there yet
+	at    int
+}
+
+const latencyBlock = 32
+
+func (r *recentLatency) add(d time.Duration) {
+	r.sum += d
+	r.n++
+	if r.n == latencyBlock {
+		r.means[r.at] = r.sum / latencyBlock
+		r.at = (r.at + 1) % len(r.means)
+		r.sum, r.n = 0, 0
+	}
+}
+
+// typical is the median of the last three means; before there are any, the mean of what has been seen, or zero.
+func (r *recentLatency) typical() time.Duration {
+	a, b, c := r.means[0], r.means[1], r.means[2]
+	switch {
+	case a == 0 && r.n == 0:
+		return 0
+	case a == 0:
+		return r.sum / time.Duration(r.n)
+	case b == 0:
+		return a
+	case c == 0:
+		return min(a, b)
+	}
+	return max(min(a, b), min(max(a, b), c))
+}

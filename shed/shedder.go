@@ -1,0 +1,202 @@
+package shed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/limits/concurrency"
+	"github.com/spillway-go/spillway/queue"
+)
+
+// ErrClosed is what Admit returns once Close has been called.
+var ErrClosed = errors.New("shed: the shedder is closed")
+
+// Defaults of the line in front of the concurrency limit.
+const (
+	DefaultQueueCapacity = 200
+	DefaultQueueMaxWait  = 500 * time.Millisecond
+)
+
+// tick is how often time passes for the gate when nothing else happens.
+const tick = 100 * time.Millisecond
+
+// Shedder decides, for each request, whether it may run now, must wait, or is turned away. It is safe for concurrent use.
+// Make one with New and end it with Close.
+//
+// Lock order: mu is the only lock of this package and is held for a few dozen instructions; no store, observer or waiter
+// is ever called while it is held.
+type Shedder struct {
+	settings *settings
+	store    limits.Store
+	features Features
+	observer Observer
+	health   *health.Sampler
+	turns    *queue.Leaky
+	guard    []limits.Charge // bounds exempt routes; charged in a store of its own
+	guards   *limits.Memory
+	clock    clock
+	counts   counts
+	visits   sync.Pool
+
+	stop func()        // ends the ticking
+	done chan struct{} // closed when it has ended
+
+	mu     sync.Mutex
+	gate   gate
+	closed bool
+
+	// crowded mirrors, for one cheap look before charging quota, whether a newcomer would have to wait.
+	crowded atomic.Bool
+}
+
+// clock is the time of the gate: it counts from New and is monotonic, whatever the wall clock does.
+type clock struct{ start time.Time }
+
+func (c clock) now() time.Duration { return time.Since(c.start) }
+
+// New makes a Shedder and starts its two goroutines (health and tick), which end with Close. A configuration that cannot
+// work is an error that says what is wrong and how to mend it.
+func New(cfg Config) (*Shedder, error) {
+	set, err := compile(cfg)
+	if err != nil {
+		return nil, err
+	}
+	capacity, maxWait, err := cfg.Queue.resolve()
+	if err != nil {
+		return nil, err
+	}
+	estimate, err := concurrency.New(cfg.Concurrency)
+	if err != nil {
+		return nil, fmt.Errorf("shed: %w", err)
+	}
+	sampler, err := health.New(cfg.Health)
+	if err != nil {
+		return nil, fmt.Errorf("shed: %w", err)
+	}
+	guard, err := limits.NewPolicy("exempt-guard", limits.TokenBucket{Capacity: exemptGuard, Refill: limits.PerSecond(exemptGuard)})
+	if err != nil {
+		return nil, fmt.Errorf("shed: %w", err)
+	}
+	s := &Shedder{
+		settings: set,
+		store:    cfg.Store,
+		features: cfg.Features,
+		observer: cfg.Observer,
+		health:   sampler,
+		turns:    queue.NewLeaky(0),
+		guard:    []limits.Charge{{Policy: guard, Cost: 1}},
+		guards:   limits.NewMemory(limits.MemoryConfig{}),
+		clock:    clock{start: time.Now()},
+		done:     make(chan struct{}),
+		gate: gate{
+			estimate: estimate,
+			cap:      concurrency.NewCap(estimate.Min()),
+			line:     queue.NewFIFO(capacity),
+			maxWait:  maxWait,
+		},
+	}
+	if s.store == nil {
+		s.store = limits.NewMemory(limits.MemoryConfig{})
+	}
+	s.visits.New = func() any { return s.newVisit() }
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.health.Start()
+	go s.run(ctx)
+	return s, nil
+}
+
+func (q Queue) resolve() (capacity int, maxWait time.Duration, err error) {
+	capacity, maxWait = q.Capacity, q.MaxWait
+	switch {
+	case maxWait < 0:
+		return 0, 0, fmt.Errorf("shed: queue: max_wait %v is negative; use a capacity of -1 for no line", maxWait)
+	case capacity == 0:
+		capacity = DefaultQueueCapacity
+	case capacity < 0:
+		capacity = 0
+	}
+	if maxWait == 0 {
+		maxWait = DefaultQueueMaxWait
+	}
+	return capacity, maxWait, nil
+}
+
+// run lets time pass for the gate.
+func (s *Shedder) run(ctx context.Context) {
+	defer close(s.done)
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			pressure, known := s.health.Pressure()
+			now := s.clock.now()
+			s.mu.Lock()
+			a := s.gate.Tick(now, pressure, known)
+			s.unlock()
+			s.wake(a.wake)
+		}
+	}
+}
+
+// unlock ends a visit to the gate: it notes whether there is a crowd now and lets the next one in.
+func (s *Shedder) unlock() {
+	crowded := s.gate.line.Len() > 0 || s.gate.inFlight >= s.gate.limit()
+	if s.crowded.Load() != crowded {
+		s.crowded.Store(crowded)
+	}
+	s.mu.Unlock()
+}
+
+// wake tells each ticket that its wait has ended. The next one is read first: a woken ticket is its owner's again.
+func (s *Shedder) wake(w *queue.Waiter) {
+	for w != nil {
+		t := ticketOf(w)
+		w, w.Next = w.Next, nil
+		t.ready <- struct{}{} // has room for the one signal that a wait ends with
+	}
+}
+
+// Close ends the shedder: nobody is admitted any more, everybody who waits is told so, and no goroutine is left behind.
+// Permits that are out can still be ended. It is safe to call twice.
+func (s *Shedder) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	var a answer
+	if first {
+		a = s.gate.Empty(reasonClosed)
+	}
+	s.unlock()
+	s.wake(a.wake)
+	s.turns.Close()
+	s.stop()
+	<-s.done
+	s.health.Close()
+	return nil
+}
+
+// Clients returns the identity settings, defaults not filled in.
+func (s *Shedder) Clients() Clients { return s.settings.config.Clients }
+
+// Routes returns the configured routes. The caller must not change them.
+func (s *Shedder) Routes() []Route { return s.settings.config.Routes }
+
+// LongLived reports whether the named route has a budget of its own for streams.
+func (s *Shedder) LongLived(name string) bool { return s.settings.route(name).budget != nil }
+
+func (set *settings) route(name string) *route {
+	if r := set.routes[name]; r != nil {
+		return r
+	}
+	return set.other
+}

@@ -1,0 +1,607 @@
+package shed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/limits/concurrency"
+)
+
+// fixed is a configuration whose gate runs exactly n at once, without health.
+func fixed(n int, q Queue) Config {
+	return Config{
+		Concurrency: concurrency.Config{Algorithm: "fixed", Min: 1, Max: n, Initial: n},
+		Queue:       q,
+		Health:      health.Config{Off: true},
+	}
+}
+
+func bucket(name string, capacity, perSecond int64) Limit {
+	return Limit{Name: name, Rule: limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(perSecond)}}
+}
+
+// open makes a Shedder that ends with the test. In a synctest bubble the test fails if a goroutine outlives it.
+func open(t testing.TB, cfg Config) *Shedder {
+	t.Helper()
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func admitted(t testing.TB, s *Shedder, req Request) Permit {
+	t.Helper()
+	p, err := s.Admit(t.Context(), req)
+	if err != nil {
+		t.Fatalf("Admit(%+v): %v", req, err)
+	}
+	return p
+}
+
+func refused(t testing.TB, s *Shedder, req Request, want Reason) *Rejection {
+	t.Helper()
+	p, err := s.Admit(t.Context(), req)
+	var r *Rejection
+	if !errors.As(err, &r) || r.Reason != want {
+		p.Done(Ignored)
+		t.Fatalf("Admit(%+v): %v, want refused: %s", req, err, want)
+	}
+	return r
+}
+
+func TestThreeOneSecondRequestsAtLimitOneQueueOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, fixed(1, Queue{Capacity: 1, MaxWait: 5 * time.Second}))
+		start := time.Now()
+		var served, turnedAway atomic.Int32
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				p, err := s.Admit(t.Context(), Request{})
+				if err != nil {
+					turnedAway.Add(1)
+					return
+				}
+				time.Sleep(time.Second)
+				p.Done(Success)
+				served.Add(1)
+			})
+		}
+		all.Wait()
+		if took := time.Since(start); served.Load() != 2 || turnedAway.Load() != 1 || took != 2*time.Second {
+			t.Fatalf("served %d, refused %d in %v; want 2 and 1 in exactly 2s", served.Load(), turnedAway.Load(), took)
+		}
+	})
+}
+
+func TestAPanicGivesThePermitBack(t *testing.T) {
+	s := open(t, fixed(1, Queue{Capacity: -1}))
+	for range 3 {
+		func() {
+			defer func() { _ = recover() }()
+			p := admitted(t, s, Request{})
+			outcome := Ignored
+			defer func() { p.Done(outcome) }()
+			panic("handler")
+		}()
+	}
+	admitted(t, s, Request{}).Done(Success)
+	if st := s.Status(); st.InFlight != 0 || st.Finished["ignored"] != 3 {
+		t.Fatalf("in flight %d, finished %v", st.InFlight, st.Finished)
+	}
+}
+
+func TestDoneCountsOnceFromAnywhere(t *testing.T) {
+	s := open(t, fixed(2, Queue{Capacity: -1}))
+	p := admitted(t, s, Request{})
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { p.Done(Success) })
+	}
+	all.Wait()
+	a, b := admitted(t, s, Request{}), admitted(t, s, Request{})
+	refused(t, s, Request{}, Overloaded)
+	p.Done(Success) // late: its slot is somebody else's by now
+	refused(t, s, Request{}, Overloaded)
+	a.Done(Success)
+	b.Done(Success)
+	if n := s.Status().InFlight; n != 0 {
+		t.Fatalf("in flight %d", n)
+	}
+}
+
+func TestTheWaitEndsAtItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, fixed(1, Queue{Capacity: 5, MaxWait: 70 * ms}))
+		p := admitted(t, s, Request{})
+		start := time.Now()
+		refused(t, s, Request{}, WaitExpired)
+		if took := time.Since(start); took != 70*ms {
+			t.Fatalf("waited %v, want 70ms", took)
+		}
+		p.Done(Success)
+		admitted(t, s, Request{}).Done(Success)
+	})
+}
+
+func TestACallersDeadlineIsARefusalAndItsLeavingIsNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, fixed(1, Queue{Capacity: 5, MaxWait: time.Second}))
+		p := admitted(t, s, Request{})
+		defer p.Done(Success)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 30*ms)
+		defer cancel()
+		start := time.Now()
+		_, err := s.Admit(ctx, Request{})
+		var r *Rejection
+		if !errors.As(err, &r) || r.Reason != Deadline || time.Since(start) != 30*ms {
+			t.Fatalf("after %v: %v, want the deadline's refusal after 30ms", time.Since(start), err)
+		}
+
+		ctx, leave := context.WithCancel(t.Context())
+		time.AfterFunc(20*ms, leave)
+		start = time.Now()
+		if _, err = s.Admit(ctx, Request{}); !errors.Is(err, context.Canceled) || time.Since(start) != 20*ms {
+			t.Fatalf("after %v: %v, want canceled after 20ms", time.Since(start), err)
+		}
+		if st := s.Status(); st.Waiting != 0 || st.Gone != 1 {
+			t.Fatalf("waiting %d, gone %d", st.Waiting, st.Gone)
+		}
+	})
+}
+
+// TestAGrantToWhoJustLeftPassesOn races leaving against being granted, many times, with real goroutines: whatever happens,
+// the permit comes back and the next in line gets it.
+func TestAGrantToWhoJustLeftPassesOn(t *testing.T) {
+	s := open(t, fixed(1, Queue{Capacity: 10, MaxWait: 10 * time.Second}))
+	for range 2000 {
+		p := admitted(t, s, Request{})
+		ctx, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			if q, err := s.Admit(ctx, Request{}); err == nil {
+				q.Done(Success)
+			}
+		})
+		all.Go(func() { admitted(t, s, Request{}).Done(Success) })
+		all.Go(leave)
+		all.Go(func() { p.Done(Success) })
+		all.Wait()
+		if st := s.Status(); st.InFlight != 0 || st.Waiting != 0 {
+			t.Fatalf("in flight %d, waiting %d", st.InFlight, st.Waiting)
+		}
+	}
+}
+
+func TestNobodyWaitsWhileThereIsRoom(t *testing.T) {
+	s := open(t, fixed(1, Queue{Capacity: 100, MaxWait: 30 * time.Second}))
+	var all sync.WaitGroup
+	var running atomic.Int32
+	for range 100 {
+		all.Go(func() {
+			for range 200 {
+				p := admitted(t, s, Request{})
+				if n := running.Add(1); n != 1 {
+					t.Errorf("%d run at limit 1", n)
+				}
+				running.Add(-1)
+				p.Done(Success)
+			}
+		})
+	}
+	all.Wait() // a lost wake-up would end in a refusal after 30 s
+}
+
+func TestARefusedRequestGetsItsQuotaBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(1, Queue{Capacity: 5, MaxWait: 50 * ms})
+		cfg.Limits = []Limit{{Name: "daily", Rule: limits.TokenBucket{Capacity: 3, Refill: limits.PerDay(1)}}}
+		s := open(t, cfg)
+		p := admitted(t, s, Request{Client: "a"})
+		for range 5 {
+			refused(t, s, Request{Client: "a"}, WaitExpired)
+		}
+		p.Done(Success)
+		for range 2 {
+			admitted(t, s, Request{Client: "a"}).Done(Success)
+		}
+		refused(t, s, Request{Client: "a"}, OverLimit)
+	})
+}
+
+// countingStore counts calls and can fail.
+type countingStore struct {
+	limits.Store
+	takes, refunds atomic.Int32
+	fail           error
+}
+
+func (c *countingStore) Take(ctx context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
+	c.takes.Add(1)
+	if c.fail != nil {
+		return limits.Decision{}, c.fail
+	}
+	return c.Store.Take(ctx, now, charges)
+}
+
+func (c *countingStore) Refund(ctx context.Context, now time.Time, d limits.Decision) error {
+	c.refunds.Add(1)
+	return c.Store.Refund(ctx, now, d)
+}
+
+func TestAShedRequestCostsNoStoreCall(t *testing.T) {
+	store := &countingStore{Store: limits.NewMemory(limits.MemoryConfig{})}
+	cfg := fixed(1, Queue{Capacity: -1})
+	cfg.Limits, cfg.Store = []Limit{bucket("per-client", 20, 5)}, store
+	s := open(t, cfg)
+	p := admitted(t, s, Request{Client: "a"})
+	for range 10 {
+		refused(t, s, Request{Client: "a"}, Overloaded)
+	}
+	if store.takes.Load() != 1 || store.refunds.Load() != 0 {
+		t.Fatalf("%d takes, %d refunds; want 1 and 0", store.takes.Load(), store.refunds.Load())
+	}
+	p.Done(Success)
+}
+
+func TestAStoreThatCannotDecideFailsClosed(t *testing.T) {
+	cfg := fixed(1, Queue{})
+	cfg.Limits = []Limit{bucket("per-client", 20, 5)}
+	cfg.Store = &countingStore{Store: limits.NewMemory(limits.MemoryConfig{}), fail: errors.New("down")}
+	s := open(t, cfg)
+	refused(t, s, Request{Client: "a"}, StoreUnavailable)
+	if n := s.Status().InFlight; n != 0 {
+		t.Fatalf("in flight %d", n)
+	}
+}
+
+func TestTwentyOfTwentyFivePassAndRetryAfterIsTrue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(100, Queue{})
+		cfg.Limits = []Limit{bucket("per-client", 20, 5)}
+		s := open(t, cfg)
+		for range 20 {
+			admitted(t, s, Request{Client: "a"}).Done(Success)
+		}
+		for range 5 {
+			r := refused(t, s, Request{Client: "a"}, OverLimit)
+			if r.Rule != "per-client" || r.RetryAfter != 200*ms || r.Decision.At(0).Remaining != 0 {
+				t.Fatalf("rule %q, retry after %v", r.Rule, r.RetryAfter)
+			}
+		}
+		admitted(t, s, Request{Client: "b"}).Done(Success) // another client is not concerned
+		time.Sleep(200*ms - time.Microsecond)
+		refused(t, s, Request{Client: "a"}, OverLimit)
+		time.Sleep(time.Microsecond)
+		admitted(t, s, Request{Client: "a"}).Done(Success)
+	})
+}
+
+func TestAllRulesAreChargedOrNone(t *testing.T) {
+	cfg := fixed(100, Queue{})
+	global := bucket("site", 3, 1)
+	global.Per = Global
+	cfg.Limits = []Limit{bucket("per-client", 10, 1), global}
+	s := open(t, cfg)
+	for i := range 3 {
+		admitted(t, s, Request{Client: fmt.Sprint("c", i)}).Done(Success)
+	}
+	if r := refused(t, s, Request{Client: "d"}, OverLimit); r.Rule != "site" || r.Decision.At(0).Remaining != 10 {
+		t.Fatalf("refused by %q, the client has %d left of 10", r.Rule, r.Decision.At(0).Remaining)
+	}
+}
+
+func TestDelayedExcessStartsInOrderAtItsTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(100, Queue{})
+		cfg.Limits = []Limit{{
+			Name: "smooth", Rule: limits.LeakyBucket{Capacity: 40, Leak: limits.PerSecond(20)}, Excess: Delay, Routes: []string{"orders"},
+		}}
+		cfg.Routes = []Route{{Name: "orders", Match: "POST /orders"}}
+		s := open(t, cfg)
+		start := time.Now()
+		var mu sync.Mutex
+		var order []int
+		var all sync.WaitGroup
+		for i := range 15 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i)) // arrive one after the other
+				p := admitted(t, s, Request{Client: "a", Route: "orders"})
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				if due, at := time.Duration(i)*50*ms, time.Since(start); at < due || at > due+ms {
+					t.Errorf("order %d started at %v, its turn was %v", i, at, due)
+				}
+				p.Done(Success)
+			})
+		}
+		all.Wait()
+		for i, got := range order {
+			if i != got {
+				t.Fatalf("started in order %v", order)
+			}
+		}
+		if st := s.Status(); st.Rules[0].Delayed != 14 || st.Parked != 0 {
+			t.Fatalf("%d delayed, %d parked", st.Rules[0].Delayed, st.Parked)
+		}
+	})
+}
+
+func TestWhoLeavesTheTurnGivesItOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(100, Queue{})
+		cfg.Limits = []Limit{{Name: "smooth", Rule: limits.LeakyBucket{Capacity: 10, Leak: limits.PerSecond(1)}, Excess: Delay, MaxWait: time.Minute}}
+		s := open(t, cfg)
+		admitted(t, s, Request{Client: "a"}).Done(Success)
+		ctx, leave := context.WithCancel(t.Context())
+		start := time.Now()
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := s.Admit(ctx, Request{Client: "a"}); !errors.Is(err, context.Canceled) {
+				t.Errorf("who left: %v", err)
+			}
+		})
+		synctest.Wait()
+		all.Go(func() {
+			admitted(t, s, Request{Client: "a"}).Done(Success)
+			if took := time.Since(start); took != time.Second {
+				t.Errorf("the next in line started after %v, want the turn that became free, 1s", took)
+			}
+		})
+		synctest.Wait()
+		leave()
+		all.Wait()
+		if p, err := s.Admit(t.Context(), Request{Client: "a"}); err != nil || time.Since(start) != 2*time.Second {
+			t.Fatalf("and the one after it at %v: %v", time.Since(start), err)
+		} else {
+			p.Done(Success)
+		}
+	})
+}
+
+// switchboard is a Features with one switch.
+type switchboard struct{ off atomic.Bool }
+
+func (b *switchboard) FeatureOff(feature, _ string) (string, time.Duration, bool) {
+	return "Reports are being repaired.", 15 * time.Second, b.off.Load() && feature == "reports"
+}
+
+func TestAFeatureThatIsOffIsRefusedInTheBannersWords(t *testing.T) {
+	board := &switchboard{}
+	cfg := fixed(10, Queue{})
+	cfg.Features, cfg.Limits = board, []Limit{bucket("per-client", 1, 1)}
+	cfg.Routes = []Route{{Name: "report", Feature: "reports"}, {Name: "items"}}
+	s := open(t, cfg)
+	board.off.Store(true)
+	r := refused(t, s, Request{Client: "a", Route: "report"}, FeatureOff)
+	if r.Words != "Reports are being repaired." || r.RetryAfter != 15*time.Second || r.Feature != "reports" {
+		t.Fatalf("%+v", r)
+	}
+	board.off.Store(false)
+	admitted(t, s, Request{Client: "a", Route: "report"}).Done(Success) // and the refusal cost no quota
+}
+
+func TestNobodyIsNotAClient(t *testing.T) {
+	cfg := fixed(10, Queue{})
+	global := bucket("site", 2, 1)
+	global.Per = Global
+	cfg.Limits = []Limit{bucket("per-client", 1, 1), global}
+	s := open(t, cfg)
+	refused(t, s, Request{}, NoIdentity)
+	for range 2 {
+		admitted(t, s, Request{Anonymous: true}).Done(Success)
+	}
+	refused(t, s, Request{Anonymous: true}, OverLimit) // the rule for all still holds
+}
+
+func TestExemptRoutesPassWhileEverythingIsShed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(1, Queue{Capacity: -1})
+		cfg.Limits = []Limit{{Name: "none", Rule: limits.TokenBucket{Capacity: 0, Refill: limits.PerSecond(1)}}}
+		cfg.Routes = []Route{{Name: "probes", Exempt: true}}
+		s := open(t, cfg)
+		refused(t, s, Request{Client: "a"}, CostTooLarge)
+		for range exemptGuard {
+			admitted(t, s, Request{Route: "probes"}).Done(Success)
+		}
+		refused(t, s, Request{Route: "probes"}, Overloaded) // no open door either
+		time.Sleep(time.Second)
+		admitted(t, s, Request{Route: "probes"}).Done(Success)
+	})
+}
+
+func TestCloseEndsEveryWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(1, Queue{Capacity: 10, MaxWait: time.Hour})
+		cfg.Limits = []Limit{{
+			Name: "smooth", Rule: limits.LeakyBucket{Capacity: 10, Leak: limits.PerHour(1)}, Excess: Delay, MaxWait: 24 * time.Hour, Routes: []string{"slow"},
+		}}
+		cfg.Routes = []Route{{Name: "slow"}}
+		s := open(t, cfg)
+		p := admitted(t, s, Request{Client: "a", Route: "slow"})
+		var all sync.WaitGroup
+		for _, route := range []string{"", "", "slow"} {
+			all.Go(func() {
+				if _, err := s.Admit(t.Context(), Request{Client: "a", Route: route}); !errors.Is(err, ErrClosed) {
+					t.Errorf("waiting on %q: %v, want ErrClosed", route, err)
+				}
+			})
+		}
+		synctest.Wait()
+		s.Close()
+		s.Close()
+		all.Wait()
+		p.Done(Success) // a permit that is out can still be ended
+		if _, err := s.Admit(t.Context(), Request{}); !errors.Is(err, ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+		if st := s.Status(); st.InFlight != 0 {
+			t.Errorf("in flight %d", st.InFlight)
+		}
+	})
+}
+
+func TestTheObserverHearsEverythingAndHoldsNoLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *Shedder
+		var heard []string
+		cfg := fixed(1, Queue{Capacity: -1})
+		cfg.Routes = []Route{{Name: "report", Priority: Sheddable}}
+		cfg.Observer = ObserverFunc(func(e Event) {
+			s.Status() // would deadlock if the gate's lock were held
+			heard = append(heard, fmt.Sprint(e.Kind, e.Route, e.Reason, e.Service, e.Outcome))
+		})
+		s = open(t, cfg)
+		p := admitted(t, s, Request{Route: "report"})
+		refused(t, s, Request{}, Overloaded)
+		time.Sleep(time.Second)
+		p.Done(Success)
+		p.Done(Dropped)
+		want := []string{
+			fmt.Sprint(Admitted, "report", Reason(""), time.Duration(0), Ignored),
+			fmt.Sprint(Refused, "", Overloaded, time.Duration(0), Ignored),
+			fmt.Sprint(Finished, "report", Reason(""), time.Second, Success),
+		}
+		if strings.Join(heard, "\n") != strings.Join(want, "\n") {
+			t.Fatalf("heard\n%s\nwant\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+func TestRetryAfterOfAShedRequestIsNoConstant(t *testing.T) {
+	cfg := fixed(1, Queue{Capacity: -1})
+	s := open(t, cfg)
+	p := admitted(t, s, Request{})
+	defer p.Done(Success)
+	seen := make(map[time.Duration]bool)
+	for range 200 {
+		seen[refused(t, s, Request{}, Overloaded).RetryAfter] = true
+	}
+	if len(seen) != 2 || !seen[time.Second] || !seen[2*time.Second] {
+		t.Fatalf("retry after %v, want 1s and 2s by chance", seen)
+	}
+}
+
+func TestBadConfigurationIsRefusedWithWhatToDo(t *testing.T) {
+	ok := bucket("ok", 1, 1)
+	for _, c := range []struct {
+		name string
+		cfg  Config
+		want string
+	}{
+		{"no rule", Config{Limits: []Limit{{Name: "x"}}}, "give it one"},
+		{"twice", Config{Limits: []Limit{ok, ok}}, "used twice"},
+		{"unknown route", Config{Limits: []Limit{{Name: "x", Rule: ok.Rule, Routes: []string{"nowhere"}}}}, `no route "nowhere"`},
+		{"negative wait", Config{Queue: Queue{MaxWait: -1}}, "negative"},
+		{"max_wait alone", Config{Limits: []Limit{{Name: "x", Rule: ok.Rule, MaxWait: time.Second}}}, "excess: delay"},
+		{"negative capacity", Config{Limits: []Limit{bucket("x", -1, 1)}}, "x"},
+		{"route twice", Config{Routes: []Route{{Name: "r"}, {Name: "r"}}}, "used twice"},
+		{"nameless route", Config{Routes: []Route{{Match: "GET /"}}}, "needs a name"},
+		{"negative cost", Config{Routes: []Route{{Name: "r", Cost: -1}}}, "negative"},
+		{"exempt and long-lived", Config{Routes: []Route{{Name: "r", Exempt: true, LongLived: 1}}}, "exempt"},
+		{"exempt and limited", Config{
+			Routes: []Route{{Name: "r", Exempt: true}},
+			Limits: []Limit{{Name: "x", Rule: ok.Rule, Routes: []string{"r"}}},
+		}, "never charged"},
+		{"algorithm", Config{Concurrency: concurrency.Config{Algorithm: "magic"}}, "magic"},
+		{"thresholds", Config{Health: health.Config{CPU: health.Thresholds{Low: 0.9, High: 0.5}}}, "0.9"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := New(c.cfg)
+			if err == nil {
+				s.Close()
+				t.Fatal("was accepted")
+			}
+			if !strings.HasPrefix(err.Error(), "shed: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestCraftedNamesShareNoBalance(t *testing.T) {
+	r := &rule{Limit: Limit{Per: PerClientRoute}}
+	a, _ := r.key(&route{Route: Route{Name: "a"}}, &Request{Client: "bc"})
+	b, _ := r.key(&route{Route: Route{Name: "ab"}}, &Request{Client: "c"})
+	if a == b {
+		t.Fatalf("both are %q", a)
+	}
+}
+
+func TestAdmitAndDoneAllocateNothing(t *testing.T) {
+	cfg := fixed(100, Queue{})
+	cfg.Limits = []Limit{bucket("per-client", 1<<40, 1<<20)}
+	s := open(t, cfg)
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() {
+		p, err := s.Admit(ctx, Request{Client: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Done(Success)
+	}); n != 0 {
+		t.Errorf("Admit and Done allocate %v times", n)
+	}
+}
+
+func TestSheddingAllocatesNothing(t *testing.T) {
+	cfg := fixed(1, Queue{Capacity: -1})
+	cfg.Limits = []Limit{bucket("per-client", 1<<40, 1<<20)}
+	s := open(t, cfg)
+	ctx := t.Context()
+	p := admitted(t, s, Request{Client: "a"})
+	defer p.Done(Success)
+	if n := testing.AllocsPerRun(1000, func() { s.Admit(ctx, Request{Client: "a"}) }); n != 0 {
+		t.Errorf("a shed request allocates %v times", n)
+	}
+}
+
+func BenchmarkAdmitDone(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		limits []Limit
+	}{
+		{"gate only", nil},
+		{"one rule", []Limit{bucket("per-client", 1<<40, 1<<20)}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			cfg := fixed(1000, Queue{})
+			cfg.Limits = c.limits
+			s := open(b, cfg)
+			ctx := b.Context()
+			b.ReportAllocs()
+			for b.Loop() {
+				p, err := s.Admit(ctx, Request{Client: "a"})
+				if err != nil {
+					b.Fatal(err)
+				}
+				p.Done(Success)
+			}
+		})
+	}
+}
+
+func BenchmarkShed(b *testing.B) {
+	s := open(b, fixed(1, Queue{Capacity: -1}))
+	ctx := b.Context()
+	admitted(b, s, Request{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.Admit(ctx, Request{}); err == nil {
+			b.Fatal("admitted")
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package shed
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits/concurrency"
+)
+
+// Status is the state of a Shedder at one moment, for the debug view, the metrics and the person on call. Counters count
+// since New. It holds no client's name or key.
+type Status struct {
+	// Limit is how many may run at once now; Estimate is what the algorithm alone would allow.
+	Limit    int `json:"limit"`
+	Estimate int `json:"estimate"`
+	// InFlight is how many run under the limit, Waiting how many stand in its line, Parked how many wait for the turn that
+	// a delaying rule gave them.
+	InFlight int `json:"in_flight"`
+	Waiting  int `json:"waiting"`
+	Parked   int `json:"parked"`
+	// QueueCapacity and QueueMaxWait bound the line.
+	QueueCapacity int      `json:"queue_capacity"`
+	QueueMaxWait  Duration `json:"queue_max_wait"`
+	// Latency is what successful work takes typically, waiting excluded.
+	Latency Duration `json:"latency"`
+
+	Concurrency concurrency.Status `json:"concurrency"`
+	Health      health.Status      `json:"health"`
+
+	// Admitted, Refused (by reason), Exempt and Gone (the caller left before the answer) add up to all requests that were
+	// answered; Finished counts ended permits by outcome.
+	Admitted int64             `json:"admitted"`
+	Refused  map[Reason]int64  `json:"refused"`
+	Exempt   int64             `json:"exempt"`
+	Gone     int64             `json:"gone"`
+	Finished map[string]int64  `json:"finished"`
+	Rules    []RuleStatus      `json:"rules"`
+	Budgets  []LongLivedStatus `json:"long_lived,omitempty"`
+	// RefundErrors counts refunds that the store could not make.
+	RefundErrors int64 `json:"refund_errors,omitempty"`
+}
+
+// RuleStatus counts what one rule decided.
+type RuleStatus struct {
+	Name string `json:"name"`
+	Rule string `json:"rule"`
+	// Admitted includes the Delayed.
+	Admitted int64 `json:"admitted"`
+	Delayed  int64 `json:"delayed"`
+	Refused  int64 `json:"refused"`
+}
+
+// LongLivedStatus is the budget of one long-lived route.
+type LongLivedStatus struct {
+	Route string `json:"route"`
+	InUse int    `json:"in_use"`
+	Max   int    `json:"max"`
+}
+
+// Duration is a time.Duration that reads as "20ms" in JSON.
+type Duration time.Duration
+
+// MarshalText returns the duration as time.Duration prints it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Status returns the state of now.
+func (s *Shedder) Status() Status {
+	st := Status{
+		QueueMaxWait: Duration(s.gate.maxWait),
+		Parked:       s.turns.Len(),
+		Health:       s.health.Status(),
+	}
+	s.counts.report(&st)
+	for _, r := range s.settings.rules {
+		st.Rules = append(st.Rules, RuleStatus{
+			Name: r.Name, Rule: r.policy.Rule().String(),
+			Admitted: r.admitted.Load(), Delayed: r.delayed.Load(), Refused: r.refused.Load(),
+		})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := &s.gate
+	st.Limit, st.Estimate, st.InFlight = g.limit(), g.estimate.Limit(), g.inFlight
+	st.Waiting, st.QueueCapacity = g.line.Len(), g.line.Cap()
+	st.Latency, st.Concurrency = Duration(g.latency.typical()), g.estimate.Status()
+	for _, r := range s.settings.config.Routes {
+		if b := s.settings.routes[r.Name].budget; b != nil {
+			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
+		}
+	}
+	return st
+}
+
+// counts counts decisions; every field is safe to use without a lock.
+type counts struct {
+	admitted, exempt, gone, refundErrors atomic.Int64
+
+	refused  [len(reasons)]atomic.Int64
+	finished [3]atomic.Int64 // by Outcome
+}
+
+// reasons lists all words, so that counters by reason are an array.
+var reasons = [...]Reason{
+	OverLimit, CostTooLarge, InFlight, NoIdentity, FeatureOff, Overloaded, QueueFull, WaitExpired, Displaced, Deadline,
+	StoreUnavailable,
+}
+
+func (c *counts) refuse(reason Reason) {
+	for i, r := range reasons {
+		if r == reason {
+			c.refused[i].Add(1)
+			return
+		}
+	}
+}
+
+func (c *counts) report(st *Status) {
+	st.Admitted, st.Exempt, st.Gone = c.admitted.Load(), c.exempt.Load(), c.gone.Load()
+	st.RefundErrors = c.refundErrors.Load()
+	st.Refused = make(map[Reason]int64)
+	for i, r := range reasons {
+		if n := c.refused[i].Load(); n > 0 {
+			st.Refused[r] = n
+		}
+	}
+	st.Finished = make(map[string]int64, len(c.finished))
+	for o := range c.finished {
+		st.Finished[Outcome(o).String()] = c.finished[o].Load()
+	}
+}
