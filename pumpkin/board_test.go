@@ -1,0 +1,226 @@
+package pumpkin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// sketch is the whole state of a board in a few lines.
+func sketch(b board) string {
+	d := b.document()
+	s := fmt.Sprintf("rev %d, poll after %d\n", d.Rev, d.PollAfter)
+	for _, h := range b.held {
+		s += fmt.Sprintf("%s %s notice %d until %v", h.notice.ID, h.notice.Severity, h.notice.NoticeRev, h.expires.Sub(start))
+		for _, f := range slices.Sorted(maps.Keys(h.notice.Features)) {
+			s += fmt.Sprintf(" %s=%v", f, h.notice.Features[f].Off)
+		}
+		s += "\n"
+	}
+	return s
+}
+
+// step runs one command of a script.
+func step(t *testing.T, b board, line string) (board, string) {
+	t.Helper()
+	words := strings.SplitN(line, " ", 4)
+	at, err := time.ParseDuration(words[0])
+	if err != nil || len(words) < 2 {
+		t.Fatalf("%q: %v", line, err)
+	}
+	now := start.Add(at)
+	switch {
+	case words[1] == "tick":
+		b, _ = b.expire(now)
+		return b, sketch(b)
+	case words[1] == "clear" && len(words) == 3:
+		b = b.clear(now, words[2])
+		return b, sketch(b)
+	case words[1] == "put" && len(words) == 4:
+		e, err := parseEntry([]byte(words[3]))
+		if err == nil {
+			b, err = b.put(now, words[2], e)
+		}
+		if refusal, ok := errors.AsType[*Refusal](err); ok {
+			return b, string(refusal.Reason) + "\n" + sketch(b)
+		}
+		return b, sketch(b)
+	}
+	t.Fatalf("no such command: %q", line)
+	return b, ""
+}
+
+func TestBoardScript(t *testing.T) {
+	script, err := os.ReadFile("testdata/board.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, steps := newBoard(testEpoch, "en", 15, 60), 0
+	for block := range strings.SplitSeq(string(script), "\n\n") {
+		var lines []string
+		for line := range strings.Lines(block) {
+			if !strings.HasPrefix(line, "#") {
+				lines = append(lines, line)
+			}
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		command, want, ok := strings.Cut(strings.Join(lines, ""), "\n----\n")
+		if !ok {
+			t.Fatalf("no ---- in %q", block)
+		}
+		var got string
+		b, got = step(t, b, command)
+		if strings.TrimSpace(got) != strings.TrimSpace(want) {
+			t.Fatalf("%s\nleads to\n%swant\n%s", command, got, want)
+		}
+		steps++
+	}
+	if steps < 15 {
+		t.Fatalf("only %d steps were read", steps)
+	}
+}
+
+// modelItem is what the property test remembers about an item, apart from the board.
+type modelItem struct {
+	words   string
+	share   float64
+	expires time.Duration
+	notice  uint64
+}
+
+// TestBoardAgreesWithAModel drives a board and a naive model with the same random writes. The model's rev counts changes
+// of its own set of items, so neither the bytes nor their comparison is shared with the board.
+func TestBoardAgreesWithAModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b, model, rev, at := newBoard(testEpoch, "en", 15, 60), map[string]modelItem{}, uint64(0), time.Duration(0)
+		sweep := func() {
+			before := len(model)
+			maps.DeleteFunc(model, func(_ string, m modelItem) bool { return m.expires <= at })
+			if len(model) != before {
+				rev++
+			}
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			at += time.Duration(rapid.IntRange(0, 90).Draw(t, "seconds")) * time.Second
+			id := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "id")
+			now := start.Add(at)
+			sweep()
+			switch rapid.SampledFrom([]string{"put", "put", "clear", "tick"}).Draw(t, "command") {
+			case "put":
+				m := modelItem{
+					words:   rapid.SampledFrom([]string{"one", "two"}).Draw(t, "words"),
+					share:   rapid.SampledFrom([]float64{0, 0.5, 1}).Draw(t, "share"),
+					expires: at,
+				}
+				e := off(m.words, m.share, "f")
+				e.TTL = time.Duration(rapid.IntRange(1, 120).Draw(t, "ttl")) * time.Second
+				m.expires += e.TTL
+				old, had := model[id]
+				if !had || old.words != m.words || old.share != m.share {
+					rev++
+				}
+				if m.notice = old.notice; !had || old.words != m.words {
+					m.notice = rev
+				}
+				model[id] = m
+				var err error
+				if b, err = b.put(now, id, e); err != nil {
+					t.Fatal(err)
+				}
+			case "clear":
+				if _, had := model[id]; had {
+					rev++
+				}
+				delete(model, id)
+				b = b.clear(now, id)
+			case "tick":
+				b, _ = b.expire(now)
+			}
+			agree(t, b, model, rev)
+		}
+	})
+}
+
+// agree fails unless the document shows what the model holds.
+func agree(t *rapid.T, b board, model map[string]modelItem, rev uint64) {
+	var d Document
+	if err := json.Unmarshal(b.body, &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Rev != rev || d.Active != (len(model) > 0) || len(d.Items) != len(model) {
+		t.Fatalf("document %s\nmodel: rev %d, %+v", b.body, rev, model)
+	}
+	for _, n := range d.Items {
+		m, ok := model[n.ID]
+		h, _ := b.find(n.ID)
+		if !ok || n.Message["en"] != m.words || n.Features["f"].Off != m.share || n.NoticeRev != m.notice || h.expires.Sub(start) != m.expires {
+			t.Fatalf("item %+v until %v\nmodel %+v", n, h.expires.Sub(start), m)
+		}
+	}
+	next, ok := b.next()
+	var soonest time.Duration
+	for _, m := range model {
+		if soonest == 0 || m.expires < soonest {
+			soonest = m.expires
+		}
+	}
+	if ok != (len(model) > 0) || ok && next.Sub(start) != soonest {
+		t.Fatalf("next expiry %v %v, model %v", next.Sub(start), ok, soonest)
+	}
+}
+
+// FuzzAdminBody holds what must be true of every body: it is refused with a reason, or leads to a small sound document
+// that stays the same when the body comes again.
+func FuzzAdminBody(f *testing.F) {
+	for _, s := range []string{
+		body(""), body(`,"features":{"search":{"off":0.5},"*":{"off":1}},"ttl":"30m"`), body(`,"url":"https://s.example/#a","link_text":"x"`),
+		body(`,"dismissible":false,"recover_spread":60,"ticket":"T"`), body(`,"features":{"a":{"off":-0}}`), body(`,"ttl":"-1s"`),
+		`{"severity":"minor","reason":"r","message":{"en":"\ud83d\ude00 \u202e"}}`, `{"a":[{}],"a":1}`, `{"ttl":null}`, `[`, ``, `{}{}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := parseEntry(data)
+		b := newBoard(testEpoch, "en", 15, 60)
+		var next board
+		if err == nil {
+			next, err = b.put(start, "x", e)
+		}
+		if err != nil {
+			refusal, ok := errors.AsType[*Refusal](err)
+			if !ok || refusal.Detail == "" || refusal.Reason.status() < 400 {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		var d Document
+		if err := json.Unmarshal(next.body, &d); err != nil || len(next.body) > maxDocument || len(d.Items) != 1 || d.Rev != 1 {
+			t.Fatalf("%v: %s", err, next.body)
+		}
+		if strings.ContainsAny(string(next.body[:len(next.body)-1]), "<>&\x00\n\r\t\u202e\u2028") {
+			t.Fatalf("dangerous: %q", next.body)
+		}
+		if u := d.Items[0].URL; u != "" && !strings.HasPrefix(strings.ToLower(u), "http") {
+			t.Fatalf("URL %q", u)
+		}
+		again, err := next.put(start.Add(time.Second), "x", e)
+		if err != nil || string(again.body) != string(next.body) || !again.held[0].expires.After(next.held[0].expires) {
+			t.Fatalf("not idempotent: %v\n%s%s", err, next.body, again.body)
+		}
+		if end, _ := again.next(); end.Sub(start.Add(time.Second)) > maxTTL {
+			t.Fatalf("lasts %v", end.Sub(start))
+		}
+	})
+}

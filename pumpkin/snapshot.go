@@ -1,0 +1,79 @@
+package pumpkin
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"time"
+)
+
+// snapshot is a board made ready for readers. It is built on every change and then never changed, so that polls and
+// FeatureOff read it through one atomic pointer.
+type snapshot struct {
+	board board
+	id    string // <epoch>.<rev>
+
+	// Header values as net/http keeps them. The handler stores these very slices in its response, which costs nothing.
+	etag   []string
+	length []string
+
+	off    map[string][]cut // by feature, for each feature that an item names
+	offAll []cut            // for every other feature
+}
+
+// cut is one item's hold on a feature.
+type cut struct {
+	share   float64
+	words   string
+	expires time.Time
+	spread  time.Duration
+}
+
+func newSnapshot(b board) *snapshot {
+	s := &snapshot{
+		board:  b,
+		id:     b.identity(),
+		etag:   []string{entityTag(b.body)},
+		length: []string{strconv.Itoa(len(b.body))},
+		off:    map[string][]cut{},
+	}
+	s.offAll = cutsOf(b, Everything)
+	for _, h := range b.held {
+		for name := range h.notice.Features {
+			if _, ok := s.off[name]; !ok && name != Everything {
+				s.off[name] = cutsOf(b, name)
+			}
+		}
+	}
+	return s
+}
+
+// cutsOf lists what holds feature, in the order of the document, so that the most severe item speaks.
+func cutsOf(b board, feature string) []cut {
+	var cuts []cut
+	for _, h := range b.held {
+		if share := h.notice.offShare(feature); share > 0 {
+			cuts = append(cuts, cut{
+				share:   share,
+				words:   h.notice.Message[b.lang],
+				expires: h.expires,
+				spread:  time.Duration(h.notice.RecoverSpread) * time.Second,
+			})
+		}
+	}
+	return cuts
+}
+
+// cutsFor returns what holds feature.
+func (s *snapshot) cutsFor(feature string) []cut {
+	if cuts, ok := s.off[feature]; ok {
+		return cuts
+	}
+	return s.offAll
+}
+
+// entityTag is strong and depends on the bytes alone: 72 bits of their SHA-256.
+func entityTag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:9]) + `"`
+}
