@@ -26,42 +26,66 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Verdict is what one policy says about one charge. All durations are relative to the decision's own time and are rounded
-// up, so that who waits that long is never early.
+// Verdict is what one policy says about one charge. All durations are counted from the now of the Take and are whole
+// microseconds, rounded up, so that who waits that long is never early.
 type Verdict struct {
 	Policy *Policy
 	Key    string
 	Cost   int64
 
-	// Remaining is what could still be taken at once, in whole units, after this decision.
+	// Remaining is how many charges of 1 would be accepted now, one after the other, once this decision stands. It is
+	// never more than the policy's Quota.
 	Remaining int64
-	// RetryAfter is how long until this very cost fits, if nobody else takes anything. Zero when it was allowed, and
-	// when waiting cannot help (CostTooLarge).
+	// RetryAfter is how long until this very charge would be accepted, if nobody else takes anything. Zero when it was
+	// allowed, and when waiting cannot help (CostTooLarge).
 	RetryAfter time.Duration
-	// NextAfter is how long until Remaining next grows by one; zero when it is full.
+	// NextAfter is how long until Remaining next grows by one; zero when it cannot.
 	NextAfter time.Duration
 	// ResetAfter is how long until the balance is full again; zero when it is full.
 	ResetAfter time.Duration
-	// Delay is how long the charge must wait for its turn; only the Delay rule gives one.
+	// Delay is how long the charge must wait for its turn; only the Delay rule gives one, and only when the whole
+	// decision is an admission.
 	Delay time.Duration
+	// Taken is the balance's own time of the charge in µs since the Unix epoch, for Refund. NotTaken if nothing was taken.
+	Taken int64
 
 	Reason Reason
+
+	shared bool // charged to the balance that newcomers share while a Memory is full
 }
+
+// NotTaken is the Taken of a verdict that charged nothing: of a refusal, a Peek or a cost of 0.
+const NotTaken = -1
 
 // inline is how many verdicts a Decision holds without allocating.
 const inline = 4
 
 // Decision is the answer to one Take or Peek: a verdict for each charge, in the order of the charges. It is a plain
 // value, needs no allocation for up to four charges, and carries what Refund needs to undo it.
-// The zero value is the decision about no charges: refused, with no verdicts.
+// The zero value is no decision: refused, with no verdicts.
 type Decision struct {
-	// Allowed tells whether every charge fits. If it is false nothing at all was taken.
+	// Allowed tells whether every charge fits. If it is false nothing at all was taken. Other charges of a refused
+	// decision may well fit; their verdicts then say Allowed, and describe balances that nothing was taken from.
 	Allowed bool
 
-	n     int
-	taken int64 // the store's time of the decision, in µs since the Unix epoch
-	few   [inline]Verdict
-	many  []Verdict // all verdicts, when there are more than inline
+	n    int
+	few  [inline]Verdict
+	many []Verdict // all verdicts, when there are more than inline
+}
+
+// Append adds the verdict for the next charge. It is for stores, which build decisions; Allowed is theirs to set.
+func (d *Decision) Append(v Verdict) {
+	switch {
+	case d.many != nil:
+		d.many = append(d.many, v)
+	case d.n < inline:
+		d.few[d.n] = v
+	default:
+		many := make([]Verdict, inline, 2*inline)
+		copy(many, d.few[:])
+		d.many = append(many, v)
+	}
+	d.n++
 }
 
 // Len returns how many verdicts there are.

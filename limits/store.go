@@ -16,11 +16,16 @@ type Charge struct {
 // Store keeps balances. Memory is the default; storetest is the suite that every implementation passes. All methods are
 // safe for concurrent use.
 //
-// The time of a decision is the caller's now (a store shared by several processes may use its own clock instead). Within
-// one balance time never runs backwards: an earlier now counts as the latest one seen.
+// Most callers want Take alone. Peek is for showing where a client stands, Refund for work that did not happen after all.
+//
+// The time of a decision is the caller's now (a store shared by several processes may use its own clock instead), floored
+// to whole µs. Within one balance time never runs backwards: an earlier now counts as the latest one seen. Times before
+// 1970 count as 1970.
 type Store interface {
-	// Take charges everything or nothing, atomically: if one policy refuses, no balance is written. A refusal is not
-	// an error. The error, if any, says that the store could not decide, or that a charge is malformed.
+	// Take charges everything or nothing, atomically: if one policy refuses, no balance is written. Charges against the
+	// same balance add up. A cost of 0 always fits and takes nothing; no charges at all are allowed. A refusal is not
+	// an error. The error, if any, says that the store could not decide (the context may be done), or that a charge
+	// is malformed: no policy, or a negative cost. Nothing was taken then.
 	Take(ctx context.Context, now time.Time, charges []Charge) (Decision, error)
 
 	// Peek answers as Take would and changes nothing.
@@ -29,5 +34,8 @@ type Store interface {
 	// Refund undoes an admitted Take, exactly once and all of it: each charge gets its cost back, unless its balance has
 	// been full since then, for time has already given it back. A balance never goes above full. Refunding a refusal, a
 	// Peek or the zero Decision changes nothing. It must not be called twice for one decision.
+	//
+	// So over any span that begins with a full balance, what was admitted less what was refunded is at most the capacity
+	// and what the rate brings in that span.
 	Refund(ctx context.Context, now time.Time, d Decision) error
 }

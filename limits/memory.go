@@ -1,0 +1,230 @@
+package limits
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// DefaultMaxKeys is the MaxKeys of a MemoryConfig that names none: at 48 bytes for a balance and a table that is 64 to 80 %
+// full, at most 80 MB.
+const DefaultMaxKeys = 1 << 20
+
+// MemoryConfig configures a Memory. The zero value is good for a million keys.
+type MemoryConfig struct {
+	// MaxKeys bounds how many balances are kept, one for each policy and key that is not full; 0 means DefaultMaxKeys.
+	// The bound is split evenly between independent parts of the table, so that a few percent may be out of reach.
+	// Memory is used only as keys come, 60 to 75 bytes for each, and given back as they go.
+	MaxKeys int
+}
+
+// Memory keeps balances in this process. It has no goroutine and no timer, needs no Close, and takes no allocation for a
+// Take of up to four charges.
+//
+// Its memory is bounded, and the bound cannot be used to wash out a limited key: a balance is dropped only when it is full
+// again, for then it carries no information. Each Take looks at a few others of its part of the table and drops those, so
+// there is no sweep that stops traffic. While there is no room newcomers share one balance for each policy (in their part
+// of the table, see MaxKeys), and keys that have their own keep it. A newcomer that finds room again starts where the
+// shared balance stands. Stats counts how often that happens.
+//
+// Time comes from the caller's now. If that has a monotonic reading, as time.Now gives, steps of the wall clock change
+// nothing. Keys are kept as a 128-bit hash under a secret seed, so that clients cannot choose keys that meet.
+//
+// Take and Peek give up when the context is already done. Refund does not look at it: the reason to refund is often that
+// the caller has gone.
+type Memory struct {
+	anchor time.Time // when the store was made; has a monotonic reading
+	seeds  [2]maphash.Seed
+	shift  uint // a key's shard is the top bits of its hash
+	shards []shard
+
+	editions atomic.Pointer[[]*edition] // all editions by index; replaced whole, never written to
+
+	mu     sync.Mutex // guards what follows, and writing to editions
+	known  map[editionKey]*edition
+	spaces map[string]uint32 // policy name → key space
+}
+
+var _ Store = (*Memory)(nil)
+
+// NewMemory returns an empty store. It refuses a negative MaxKeys.
+func NewMemory(config MemoryConfig) (*Memory, error) {
+	if config.MaxKeys < 0 {
+		return nil, fmt.Errorf("limits: MemoryConfig.MaxKeys %d is negative; use 0 for %d, or more", config.MaxKeys, DefaultMaxKeys)
+	}
+	if config.MaxKeys == 0 {
+		config.MaxKeys = DefaultMaxKeys
+	}
+	n := shardsFor(config.MaxKeys)
+	m := &Memory{
+		anchor: time.Now(),
+		seeds:  [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		shift:  uint(64 - bits.TrailingZeros(uint(n))),
+		shards: make([]shard, n),
+		known:  make(map[editionKey]*edition),
+		spaces: make(map[string]uint32),
+	}
+	m.editions.Store(&[]*edition{nil}) // index 0 marks an empty slot
+	for i := range m.shards {
+		m.shards[i].max = config.MaxKeys / n
+	}
+	return m, nil
+}
+
+// shardsFor returns how many parts a table of maxKeys is split into, a power of two: up to 64 for less waiting on locks,
+// more where a part would have more than 4096 keys, whose growing would take long.
+func shardsFor(maxKeys int) int {
+	n := max(maxKeys/4096, min(maxKeys/256, 64), 1)
+	return 1 << (bits.Len(uint(n)) - 1)
+}
+
+// Take implements Store.
+func (m *Memory) Take(ctx context.Context, now time.Time, charges []Charge) (d Decision, err error) {
+	err = m.decide(ctx, now, charges, true, &d)
+	return d, err
+}
+
+// Peek implements Store.
+func (m *Memory) Peek(ctx context.Context, now time.Time, charges []Charge) (d Decision, err error) {
+	err = m.decide(ctx, now, charges, false, &d)
+	return d, err
+}
+
+func (m *Memory) decide(ctx context.Context, now time.Time, charges []Charge, take bool, d *Decision) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("limits: nothing taken: %w", err)
+	}
+	for i := range charges {
+		if err := charges[i].check(); err != nil {
+			return fmt.Errorf("limits: charge %d: %w", i, err)
+		}
+	}
+	var few [inline]probe
+	probes := few[:0]
+	if len(charges) > inline {
+		probes = make([]probe, 0, len(charges))
+	}
+	for i := range charges {
+		probes = append(probes, m.aim(charges[i].Policy, charges[i].Key))
+	}
+	t := m.micros(now)
+	m.lock(probes)
+	m.findLocked(probes, t)
+	d.Allowed = judge(probes, charges, t, take, d)
+	if take && d.Allowed {
+		m.writeLocked(probes)
+	}
+	m.countLocked(probes)
+	m.unlock(probes)
+	return nil
+}
+
+// judge fills d with the verdicts and returns whether all charges fit. What the balances will be is left in the probes.
+func judge(probes []probe, charges []Charge, now int64, take bool, d *Decision) bool {
+	allowed := true
+	for i := range charges {
+		p, c := &probes[i], &charges[i]
+		first := &probes[p.first]
+		after, j := p.edition.math.judge(first.balance, now, c.Cost, first.taken)
+		if j.reason != CostTooLarge {
+			first.balance = after
+			first.taken += c.Cost
+		}
+		allowed = allowed && j.reason == Allowed
+		d.Append(Verdict{Policy: c.Policy, Key: c.Key, Cost: c.Cost, RetryAfter: j.retryAfter, Delay: j.delay, Taken: NotTaken,
+			Reason: j.reason, shared: first.shared})
+	}
+	for i := range probes {
+		p, v := &probes[i], d.At(i)
+		first := &probes[p.first]
+		b := first.found
+		if allowed {
+			b = first.balance
+		} else {
+			v.Delay = 0
+		}
+		if allowed && take && v.Cost > 0 {
+			v.Taken = b.last
+		}
+		o := p.edition.math.look(b, now)
+		v.Remaining, v.NextAfter, v.ResetAfter = o.remaining, o.nextAfter, o.resetAfter
+	}
+	return allowed
+}
+
+// Refund implements Store.
+func (m *Memory) Refund(_ context.Context, now time.Time, d Decision) error {
+	if !d.Allowed {
+		return nil
+	}
+	t := m.micros(now)
+	for i := range d.Len() {
+		v := d.At(i)
+		if v.Taken == NotTaken || v.Cost == 0 {
+			continue
+		}
+		if err := (&Charge{Policy: v.Policy, Key: v.Key, Cost: v.Cost}).check(); err != nil {
+			return fmt.Errorf("limits: verdict %d: %w", i, err)
+		}
+		p := m.aim(v.Policy, v.Key)
+		s := &m.shards[p.shard]
+		s.mu.Lock()
+		s.refundLocked(&p, v, t, *m.editions.Load())
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+func (c *Charge) check() error {
+	if c.Policy == nil {
+		return fmt.Errorf("there is no policy; build one with NewPolicy")
+	}
+	if c.Policy.math == nil {
+		return fmt.Errorf("the policy is empty; build it with NewPolicy")
+	}
+	if c.Cost < 0 {
+		return fmt.Errorf("the cost %d for policy %q is negative; give quota back with Refund", c.Cost, c.Policy.name)
+	}
+	return nil
+}
+
+// micros returns now in whole µs since the Unix epoch, floored. It is counted from the anchor, so that two times with a
+// monotonic reading are as far apart as they really were.
+func (m *Memory) micros(now time.Time) int64 {
+	ns := m.anchor.UnixNano()
+	since := int64(now.Sub(m.anchor))
+	if ns > math.MaxInt64-max(since, 0) {
+		return math.MaxInt64 / 1000
+	}
+	return max(ns+since, 0) / 1000
+}
+
+// A Stats says how a Memory is doing. Counters count from its construction.
+type Stats struct {
+	// Keys is how many balances there are now, and MaxKeys how many there can be.
+	Keys, MaxKeys int
+	// Dropped counts balances that were dropped because they were full again.
+	Dropped uint64
+	// Overflowed counts charges that were judged by a shared balance because there was no room for their own.
+	Overflowed uint64
+}
+
+// Stats returns the counters. It visits the parts of the table one after the other and stops none for long.
+func (m *Memory) Stats() Stats {
+	var sum Stats
+	for i := range m.shards {
+		s := &m.shards[i]
+		s.mu.Lock()
+		sum.Keys += s.count
+		sum.MaxKeys += s.max
+		sum.Dropped += s.dropped
+		sum.Overflowed += s.overflowed
+		s.mu.Unlock()
+	}
+	return sum
+}

@@ -1,0 +1,58 @@
+package limits
+
+// edition is one rule under one name, as a Memory knows it. A policy that is built anew with another rule becomes a new
+// edition of the same key space; each balance notes which edition it is counted in, and is converted when it is next
+// written. Editions are few, as policies are configuration, and are never forgotten.
+type edition struct {
+	owner *Memory // a policy keeps the Memory alive that it was last used with
+	index uint32  // in Memory.editions
+	space uint32  // the key space: one for each policy name
+	math  arithmetic
+}
+
+type editionKey struct {
+	name string
+	rule Rule
+}
+
+// edition returns the edition that p is.
+func (m *Memory) edition(p *Policy) *edition {
+	if e := p.home.Load(); e != nil && e.owner == m {
+		return e
+	}
+	e := m.learn(p)
+	p.home.Store(e)
+	return e
+}
+
+// learn looks p up by its name and rule, or enters it.
+func (m *Memory) learn(p *Policy) *edition {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := editionKey{p.name, p.rule}
+	if e := m.known[id]; e != nil {
+		return e
+	}
+	space, ok := m.spaces[p.name]
+	if !ok {
+		space = uint32(len(m.spaces))
+		m.spaces[p.name] = space
+	}
+	old := *m.editions.Load()
+	e := &edition{owner: m, index: uint32(len(old)), space: space, math: p.math}
+	m.known[id] = e
+	all := append(old[:len(old):len(old)], e) // readers keep the old array
+	m.editions.Store(&all)
+	return e
+}
+
+// convert returns b, counted in edition e, as a balance of this edition. What was used stays used.
+//
+// The old rule holds until the balance's own time and the new one from there: a store in which each balance is all there
+// is to know, such as Redis, does the same.
+func (e *edition) convert(b balance, from *edition) balance {
+	if e == from {
+		return b
+	}
+	return e.math.owing(from.math.used(b, b.last), b.last, b.since)
+}

@@ -1,0 +1,231 @@
+package limits
+
+import (
+	"hash/maphash"
+	"math"
+	"sync"
+	"time"
+)
+
+const (
+	// examined is how many slots each decision looks at for balances to drop. A newcomer adds one key, so looking at
+	// more than one keeps the table from growing as long as keys fill up again in time.
+	examined = 2
+	// examinedWhenFull is the same for a newcomer that finds no room.
+	examinedWhenFull = 16
+	// grace is for how long a balance must have been full before it is dropped. Times that callers took before
+	// waiting for a lock may be that much apart without any of them noticing that something was dropped.
+	grace = int64(time.Second / time.Microsecond)
+)
+
+// shard is one part of a Memory, with a lock of its own. Lock order: shards by index; Memory.mu is never taken inside.
+type shard struct {
+	mu    sync.Mutex
+	table table
+	max   int // how many keys there may be
+	count int // how many there are
+	hand  int // the slot to be examined next
+	// floor is the latest time at which a dropped balance is known to have been full. Nobody's time is before it, or
+	// a caller that took its now earlier could see a balance full that was not yet.
+	floor int64
+	// overflow holds what newcomers share when there is no room, by key space; nil until that first happens.
+	overflow map[uint32]slot
+
+	dropped, overflowed uint64
+
+	_ [8]byte // a shard fills two cache lines, so that neighbours do not share one
+}
+
+// probe is one charge on its way through the shards.
+type probe struct {
+	edition *edition
+	shard   uint32
+	first   int    // index of the first probe on the same balance, which speaks for all of them; often this one
+	hash    digest // of the key
+	slot    int    // where the balance is in the shard's table; -1 if nowhere
+	shared  bool   // the balance is the shared one of the shard's newcomers
+	found   balance
+	balance balance // found, and all charges
+	taken   int64   // what was charged, in cost
+}
+
+// aim finds out where key's balance would be.
+func (m *Memory) aim(p *Policy, key string) probe {
+	h := digest{maphash.String(m.seeds[0], key), maphash.String(m.seeds[1], key)}
+	return probe{edition: m.edition(p), shard: uint32(h.hi >> m.shift), hash: h}
+}
+
+// lock locks the shards of all probes, each once and in the order of their index.
+func (m *Memory) lock(probes []probe) {
+	for s := nextShard(probes, -1); s >= 0; s = nextShard(probes, s) {
+		m.shards[s].mu.Lock()
+	}
+}
+
+func (m *Memory) unlock(probes []probe) {
+	for s := nextShard(probes, -1); s >= 0; s = nextShard(probes, s) {
+		m.shards[s].mu.Unlock()
+	}
+}
+
+// nextShard returns the lowest shard of the probes above the given one, or -1.
+func nextShard(probes []probe, above int) int {
+	next := math.MaxInt
+	for i := range probes {
+		if s := int(probes[i].shard); s > above {
+			next = min(next, s)
+		}
+	}
+	if next == math.MaxInt {
+		return -1
+	}
+	return next
+}
+
+// findLocked fills the probes with what the shards hold. It first drops what need not be held, because dropping moves
+// slots. Neither is writing: a full balance and an absent one are the same.
+func (m *Memory) findLocked(probes []probe, now int64) {
+	editions := *m.editions.Load()
+	for s := nextShard(probes, -1); s >= 0; s = nextShard(probes, s) {
+		m.shards[s].dropFull(examined, now, editions)
+	}
+	for i := range probes {
+		p := &probes[i]
+		p.first = firstOn(probes, i)
+		if p.first == i {
+			m.shards[p.shard].makeRoom(probes[:i+1], now, editions)
+		}
+	}
+	for i := range probes {
+		if p := &probes[i]; p.first == i {
+			m.shards[p.shard].find(p, editions)
+		}
+	}
+}
+
+// firstOn returns the first probe on the balance of the i-th.
+func firstOn(probes []probe, i int) int {
+	for j := range i {
+		if probes[j].hash == probes[i].hash && probes[j].edition.space == probes[i].edition.space {
+			return j
+		}
+	}
+	return i
+}
+
+// makeRoom decides whether the last of the probes, if it is new here, gets a slot of its own or the shared balance.
+func (s *shard) makeRoom(probes []probe, now int64, editions []*edition) {
+	if s.count+len(probes) <= s.max {
+		return
+	}
+	p := &probes[len(probes)-1]
+	if s.table.find(p.hash, p.edition.space, editions) >= 0 {
+		return
+	}
+	if s.count+s.newcomers(probes, editions) > s.max {
+		s.dropFull(examinedWhenFull, now, editions)
+	}
+	// Counted anew, for what was dropped may have been the balance of an earlier probe, which is now a newcomer too.
+	p.shared = s.count+s.newcomers(probes, editions) > s.max
+}
+
+// newcomers counts the probes that would need a slot of this shard; the last one does.
+func (s *shard) newcomers(probes []probe, editions []*edition) int {
+	last := len(probes) - 1
+	n := 1
+	for i := range probes[:last] {
+		p := &probes[i]
+		if p.shard == probes[last].shard && p.first == i && !p.shared && s.table.find(p.hash, p.edition.space, editions) < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// find fills p with the balance that the shard holds for it.
+func (s *shard) find(p *probe, editions []*edition) {
+	b := balance{last: s.floor}
+	p.slot = -1
+	if !p.shared {
+		p.slot = s.table.find(p.hash, p.edition.space, editions)
+	}
+	if p.slot >= 0 {
+		held := &s.table.slots[p.slot]
+		b = p.edition.convert(held.balance, editions[held.edition])
+	} else if held, ok := s.overflow[p.edition.space]; ok {
+		// Also for a newcomer that gets room: it may be one of those who used the shared balance.
+		b = p.edition.convert(held.balance, editions[held.edition])
+	}
+	p.found, p.balance = b, b
+}
+
+// writeLocked stores the balances. Those that have a slot come first, because adding one may move others.
+func (m *Memory) writeLocked(probes []probe) {
+	for i := range probes {
+		if p := &probes[i]; p.first == i && p.slot >= 0 && p.taken > 0 {
+			held := &m.shards[p.shard].table.slots[p.slot]
+			held.balance, held.edition = p.balance, p.edition.index
+		}
+	}
+	for i := range probes {
+		p := &probes[i]
+		if p.first != i || p.slot >= 0 || p.taken == 0 {
+			continue
+		}
+		s := &m.shards[p.shard]
+		fresh := slot{hash: p.hash, edition: p.edition.index, balance: p.balance}
+		if !p.shared {
+			s.table.insert(fresh, s.count)
+			s.count++
+			continue
+		}
+		if s.overflow == nil {
+			s.overflow = make(map[uint32]slot)
+		}
+		s.overflow[p.edition.space] = fresh
+	}
+}
+
+// countLocked counts the charges that had to share.
+func (m *Memory) countLocked(probes []probe) {
+	for i := range probes {
+		if p := &probes[i]; probes[p.first].shared {
+			m.shards[p.shard].overflowed++
+		}
+	}
+}
+
+// refundLocked gives v's cost back to the balance it was charged to. If that was dropped it is full.
+func (s *shard) refundLocked(p *probe, v *Verdict, now int64, editions []*edition) {
+	if v.shared {
+		if held, ok := s.overflow[p.edition.space]; ok {
+			held.balance = editions[held.edition].math.refund(held.balance, now, v.Cost, v.Taken)
+			s.overflow[p.edition.space] = held
+		}
+		return
+	}
+	if i := s.table.find(p.hash, p.edition.space, editions); i >= 0 {
+		held := &s.table.slots[i]
+		held.balance = editions[held.edition].math.refund(held.balance, now, v.Cost, v.Taken)
+	}
+}
+
+// dropFull examines the next n slots and drops balances that have been full for a while.
+func (s *shard) dropFull(n int, now int64, editions []*edition) {
+	full := now - grace
+	for range min(n, len(s.table.slots)) {
+		if s.hand >= len(s.table.slots) {
+			s.hand = 0
+		}
+		held := &s.table.slots[s.hand]
+		if held.edition == 0 || held.balance.last > full || !editions[held.edition].math.full(held.balance, full) {
+			s.hand++
+			continue
+		}
+		s.table.remove(s.hand) // may move another here: the hand stays
+		s.count--
+		s.dropped++
+		s.floor = max(s.floor, full)
+	}
+	s.table.shrink(s.count)
+}
