@@ -1,0 +1,46 @@
+// Package middleware answers the question: how does a shedder's decision reach an HTTP client?
+//
+// [Shed] wraps a handler. For each request it finds out who asks and for which route, asks the [shed.Shedder], and either
+// calls the handler or answers for it:
+//
+//	429  a rule refused: this client's quota        reason over_limit, cost_too_large, in_flight
+//	403  nobody knows who asks, and somebody must   reason no_identity
+//	503  the service is short, or a feature is off  all other reasons
+//
+// A refusal is an RFC 9457 problem document whose "reason" is the same word as in metrics and logs, with Retry-After in
+// whole seconds, rounded up, unless waiting cannot help. Every answer to a request that rules apply to, allowed or
+// refused, carries RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers, wire format of -08 and later):
+//
+//	RateLimit-Policy: "per-client";q=20;w=4
+//	RateLimit: "per-client";r=19;t=1
+//
+// q is the quota and w the seconds in which that much comes back; r is what is left and t the seconds until that changes:
+// on a refusal until the same request fits, otherwise until the quota next grows.
+//
+// # Who asks
+//
+// [shed.Clients] says how clients are told apart: by what the application's authentication says (Config.Principal), by an
+// API key, by address. No forwarding header is believed unless the peer is a configured proxy, and then exactly the one
+// header that is configured, read from the right. API keys are used as keyed hashes only. They are labels, not proof:
+// whoever makes up keys is a new client each time, for rules per client; rules per ip hold all the same.
+//
+// # What a handler sees
+//
+// The ResponseWriter is wrapped, to learn the status. It can flush, be hijacked, read from files and push exactly when the
+// one inside can. Panics pass through untouched, http.ErrAbortHandler too, and give the permit back. Streams, upgrades and
+// work that its client broke off teach the concurrency limit nothing.
+//
+// # Where to put it
+//
+// Inside of recovery, logging, metrics and CORS (so that a browser may read a 429), inside of http.TimeoutHandler (so that
+// the permit follows the work and not the answer), outside of everything that costs. Preflights pass without being counted.
+// Cross-origin scripts see the fields if CORS exposes Retry-After, RateLimit and RateLimit-Policy.
+//
+// One shedder may stand at several places of one chain: the outermost decides, the others let through what it admitted. A
+// writer between them that has no Unwrap method hides the first from the second.
+//
+// # Not in here
+//
+// No handler is called twice, retried or cut short. A slow reader holds its permit: set write deadlines
+// (http.ResponseController) where clients are not to be trusted. Authentication is the application's.
+package middleware

@@ -1,0 +1,150 @@
+package edge
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/spillway-go/spillway/middleware/internal/identity"
+	"github.com/spillway-go/spillway/shed"
+)
+
+// Config is what adapters have in common. Their own Config types document the fields for users.
+type Config struct {
+	Shedder       *shed.Shedder
+	Principals    bool // whether hints will name principals
+	Classify      func(r *http.Request, status int) shed.Outcome
+	Pumpkin       interface{ Rev() string }
+	HideRateLimit bool
+}
+
+// Edge turns requests into questions to a shedder, and its answers into responses. Make one with New.
+type Edge struct {
+	shedder  *shed.Shedder
+	who      *identity.Resolver
+	routes   *routes
+	classify func(r *http.Request, status int) shed.Outcome
+	pumpkin  interface{ Rev() string }
+	fields   *fields // nil if quotas are not shown
+	answers  answers
+}
+
+// New makes an Edge, or says what is wrong with the configuration.
+func New(cfg Config) (*Edge, error) {
+	if cfg.Shedder == nil {
+		return nil, errors.New("no Shedder; make one with shed.New")
+	}
+	who, err := identity.New(cfg.Shedder.Clients(), cfg.Principals)
+	if err != nil {
+		return nil, err
+	}
+	routes, err := newRoutes(cfg.Shedder.Routes())
+	if err != nil {
+		return nil, err
+	}
+	e := &Edge{
+		shedder: cfg.Shedder, who: who, routes: routes, classify: cfg.Classify, pumpkin: cfg.Pumpkin,
+		answers: answers{keyHeader: who.TakesAPIKeys()},
+	}
+	if e.classify == nil {
+		e.classify = Classify
+	}
+	if !cfg.HideRateLimit {
+		e.fields = new(fields)
+	}
+	return e, nil
+}
+
+// Passes reports whether a request goes straight to its handler: a CORS preflight, which a browser sends on its own and
+// whose refusal nobody could read, and a request that the same shedder has admitted further out.
+func (e *Edge) Passes(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodOptions && r.Header["Origin"] != nil && r.Header["Access-Control-Request-Method"] != nil {
+		return true
+	}
+	return admitted(w, e.shedder)
+}
+
+// Visit is one admitted request. Leave must be called in a deferred call, and Finish when the handler has returned.
+type Visit struct {
+	// Writer is what the handler writes to.
+	Writer http.ResponseWriter
+
+	edge    *Edge
+	rec     *recorder // nil if nothing needs to be known about the response
+	permit  shed.Permit
+	outcome shed.Outcome
+}
+
+// Hints is what the application knows about a request beyond HTTP. The zero value knows nothing.
+type Hints struct {
+	Principal string // who asks
+	Route     string // the name of the route, whatever the patterns say
+	Label     string // the name of the route if no pattern matches
+}
+
+// Enter asks whether r may run and waits where it must. The error is for Rejection.
+func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit, error) {
+	header := w.Header()
+	if e.pumpkin != nil {
+		header.Set("Pumpkin-Rev", e.pumpkin.Rev())
+	}
+	route := e.route(r, hints)
+	id := e.who.Identify(r, hints.Principal)
+	if route.exempt && e.who.Exempts(id.Peer) {
+		return Visit{Writer: w}, nil
+	}
+	permit, err := e.shedder.Admit(r.Context(), shed.Request{
+		Client: id.Client, Anonymous: id.Anonymous, IP: id.IP, Route: route.name,
+	})
+	if err != nil || route.exempt {
+		return Visit{Writer: w, permit: permit}, err
+	}
+	v := Visit{edge: e, permit: permit}
+	if d := permit.Decision(); d != nil && e.fields != nil {
+		e.fields.set(header, d, false)
+	}
+	var rec *recorder
+	v.Writer, rec = record(w, e.shedder)
+	if !route.longLived {
+		v.rec = rec
+	}
+	return v, nil
+}
+
+func (e *Edge) route(r *http.Request, hints Hints) *route {
+	if hints.Route != "" {
+		return e.routes.named(hints.Route)
+	}
+	if route := e.routes.find(r); route != unmatched || hints.Label == "" {
+		return route
+	}
+	return e.routes.named(hints.Label)
+}
+
+// Finish reads the outcome. It is not called when the handler panics: what is then known says nothing about capacity. The
+// status counts if none has been sent yet; 0 means that there is none.
+func (v *Visit) Finish(r *http.Request, status int) {
+	if v.rec != nil {
+		v.outcome = v.edge.outcome(r, v.rec, status)
+	}
+}
+
+// Leave ends the permit. A second call does nothing.
+func (v *Visit) Leave() { v.permit.Done(v.outcome) }
+
+// Rejection makes a refusal of an error of Enter. It is nil if nobody is left to answer.
+func (e *Edge) Rejection(r *http.Request, err error) *shed.Rejection {
+	var rejection *shed.Rejection
+	switch {
+	case errors.As(err, &rejection):
+		return rejection
+	case errors.Is(err, shed.ErrClosed):
+		return closedRejection
+	case r.Context().Err() != nil:
+		return nil
+	}
+	return &shed.Rejection{Reason: shed.Overloaded, RetryAfter: time.Second}
+}
+
+// closedRejection answers while an instance goes away: another one is probably up.
+var closedRejection = &shed.Rejection{Reason: Closed, RetryAfter: time.Second}

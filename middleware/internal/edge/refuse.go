@@ -1,0 +1,82 @@
+package edge
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spillway-go/spillway/shed"
+)
+
+// Refuse answers a request that was turned away. It is the only write to the response.
+func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, rejection *shed.Rejection) {
+	a := e.head(w.Header(), r, rejection)
+	w.WriteHeader(a.problem.Status)
+	_, _ = w.Write(a.body) // nobody can be told if the client is gone
+}
+
+// Head sets the fields of a refusal and returns its document, for frameworks that write errors themselves.
+func (e *Edge) Head(header http.Header, r *http.Request, rejection *shed.Rejection) Problem {
+	return e.head(header, r, rejection).problem
+}
+
+func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejection) *answer {
+	if len(header) > 0 {
+		// They described a body that is not sent after all.
+		delete(header, "Content-Length")
+		delete(header, "Content-Encoding")
+		delete(header, "Etag")
+		delete(header, "Last-Modified")
+	}
+	a := e.answers.of(rejection)
+	values := new([5]string) // one allocation holds the values of all fields
+	header["Content-Type"] = one(values, 0, ProblemContentType)
+	header["Cache-Control"] = one(values, 1, "no-store")
+	if seconds := retrySeconds(rejection); seconds > 0 {
+		if later := header["Retry-After"]; len(later) == 1 {
+			n, _ := strconv.ParseInt(later[0], 10, 64)
+			seconds = max(seconds, n)
+		}
+		header["Retry-After"] = one(values, 2, strconv.FormatInt(seconds, 10))
+	}
+	if rejection.Feature != "" && rejection.Reason == shed.FeatureOff {
+		header["Pumpkin-Feature"] = one(values, 3, rejection.Feature)
+	}
+	if unread(r) || rejection.Reason == Closed && r.ProtoMajor == 1 {
+		header["Connection"] = one(values, 4, "close")
+	}
+	if e.fields != nil && rejection.Decision != nil {
+		e.fields.set(header, rejection.Decision, true)
+	}
+	return a
+}
+
+// one stores a field's value and returns it as a list that cannot grow into its neighbours.
+func one(values *[5]string, i int, value string) []string {
+	values[i] = value
+	return values[i : i+1 : i+1]
+}
+
+// unread reports whether the connection has to be closed because of a body that nobody reads. On HTTP/1.x net/http would
+// first drain up to 256 KiB of it before the answer leaves, at whatever pace the client sends: a refusal would take as
+// long as the client likes (golang/go#25475). HTTP/2 resets the one stream and needs no help.
+func unread(r *http.Request) bool {
+	return r.ProtoMajor == 1 && r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
+}
+
+// retrySeconds returns the wait in whole seconds, rounded up, so that nobody is early; at least 1, for 0 invites to ask
+// again at once. It is 0 where waiting cannot help.
+func retrySeconds(r *shed.Rejection) int64 {
+	if r.Reason == shed.CostTooLarge || r.Reason == shed.NoIdentity {
+		return 0
+	}
+	return max(1, ceilSeconds(r.RetryAfter))
+}
+
+// ceilSeconds rounds up to whole seconds; what is negative counts as 0.
+func ceilSeconds(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64((d-1)/time.Second) + 1
+}

@@ -1,0 +1,83 @@
+package edge
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/spillway-go/spillway/shed"
+)
+
+// routes finds the configured route of a request by net/http patterns. A ServeMux does the matching, so that "most specific
+// wins" means here what it means in the application's own mux; nothing is ever served from it.
+type routes struct {
+	mux       *http.ServeMux
+	byPattern map[string]*route
+	byName    map[string]*route
+}
+
+// route is what the edge needs to know about a shed.Route. It is a handler only to be found in the mux.
+type route struct {
+	name      string
+	exempt    bool
+	longLived bool
+}
+
+func (*route) ServeHTTP(http.ResponseWriter, *http.Request) {}
+
+// unmatched is the default route.
+var unmatched = &route{}
+
+func newRoutes(list []shed.Route) (*routes, error) {
+	t := &routes{http.NewServeMux(), make(map[string]*route), make(map[string]*route)}
+	for _, r := range list {
+		entry := &route{r.Name, r.Exempt, r.LongLived > 0}
+		t.byName[r.Name] = entry
+		if r.Match == "" {
+			continue // found by name only
+		}
+		if err := handle(t.mux, r.Match, entry); err != nil {
+			return nil, fmt.Errorf("route %q: match %q: %w; write it as net/http does, e.g. \"POST /orders/{id}\"", r.Name, r.Match, err)
+		}
+		t.byPattern[r.Match] = entry
+	}
+	// With a pattern that takes the rest, the mux need not find out which methods it might have allowed. It is in the way
+	// only where the configuration has one of its own.
+	_ = handle(t.mux, "/", unmatched)
+	return t, nil
+}
+
+// handle registers a pattern; what ServeMux panics with is an error here, for it comes from a configuration.
+func handle(mux *http.ServeMux, pattern string, entry *route) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	mux.Handle(pattern, entry)
+	return nil
+}
+
+// find returns the route of r. A path that is not in canonical form ("//orders", "/a/../orders") belongs to the route of
+// its canonical form, because something behind may clean it, with one exception: it never makes a request exempt, because
+// something behind may not.
+func (t *routes) find(r *http.Request) *route {
+	if len(t.byPattern) == 0 {
+		return unmatched
+	}
+	handler, pattern := t.mux.Handler(r)
+	if entry, ok := handler.(*route); ok {
+		return entry
+	}
+	if entry := t.byPattern[pattern]; entry != nil && !entry.exempt {
+		return entry
+	}
+	return unmatched
+}
+
+// named returns the route of that name; a name that is not configured is the default route by another label.
+func (t *routes) named(name string) *route {
+	if entry := t.byName[name]; entry != nil {
+		return entry
+	}
+	return &route{name: name}
+}

@@ -1,0 +1,65 @@
+package identity
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"sync"
+)
+
+// Bounds of what names a client.
+const (
+	maxKey       = 256 // an API key
+	maxPrincipal = 128 // a principal that is used as it is; longer ones are hashed
+	digestBytes  = 16  // 128 bits of the HMAC are more than enough to tell clients apart
+)
+
+// digester makes names of secrets. HMAC-SHA-256 under a secret that is drawn once and never leaves the process: who sees
+// names in metrics or in a store can neither reverse them nor test guesses.
+type digester struct {
+	mac  hash.Hash
+	in   []byte
+	sum  [sha256.Size]byte
+	name []byte
+}
+
+// digesters holds the states ready for use. All share the process's secret, so that two middlewares know a client by the
+// same name.
+var digesters = sync.Pool{New: func() any { return newDigester(processSecret()) }}
+
+var processSecret = sync.OnceValue(func() []byte {
+	secret := make([]byte, sha256.Size)
+	rand.Read(secret) // never fails: crypto/rand ends the process instead
+	return secret
+})
+
+func newDigester(secret []byte) *digester { return &digester{mac: hmac.New(sha256.New, secret)} }
+
+// digestName returns kind followed by the digest of secret. The kind is part of what is hashed.
+func digestName(kind, secret string) string {
+	d := digesters.Get().(*digester)
+	defer digesters.Put(d)
+	return d.nameOf(kind, secret)
+}
+
+func (d *digester) nameOf(kind, secret string) string {
+	d.mac.Reset()
+	d.in = append(append(d.in[:0], kind...), secret...)
+	d.mac.Write(d.in)
+	clear(d.in)
+	sum := d.mac.Sum(d.sum[:0])
+	d.name = hex.AppendEncode(append(d.name[:0], kind...), sum[:digestBytes])
+	return string(d.name)
+}
+
+// printable reports whether s is made of printable ASCII characters only.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
