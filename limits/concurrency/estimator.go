@@ -1,0 +1,296 @@
+package concurrency
+
+import (
+	"math"
+	"time"
+)
+
+// Sample is one piece of work that ended.
+type Sample struct {
+	// Latency is how long the permit was held; time spent waiting for it does not belong here. A sample of 0 or less is no
+	// measurement and is left out. For dropped work it does not matter.
+	Latency time.Duration
+	// InFlight is how many were in flight when the work ended, itself included.
+	InFlight int
+	// Dropped says that the work failed because something behind us is overloaded: a timeout, a refusal.
+	Dropped bool
+}
+
+// Estimator turns samples into a limit. It is a pure machine: no clock, no lock, no goroutine; its owner passes now, which
+// counts from any start and does not run backwards, and calls it under a lock of its own. New makes one.
+type Estimator struct {
+	cfg  Config
+	grad *gradient // nil for a fixed limit
+	now  time.Duration
+
+	limit    int // the estimate
+	win      window
+	past     history
+	first    window  // pools samples until there are enough for a first baseline
+	baseline float64 // mean latency without queueing, in ns; 0 while unknown
+	slots    float64 // how much work at once keeps the backend busy, as of the last dip; 0 while unknown
+	slow     int     // windows in a row that were slower than the limit explains
+	settled  time.Duration
+	climb    climb
+	dip      dip
+
+	rate, latency float64 // of the last window
+	change        Change
+	changed       time.Duration
+}
+
+// Change is the one word for why the limit last moved.
+type Change string
+
+// The changes.
+const (
+	Started   Change = "start"       // it stands where it started
+	Grew      Change = "grow"        // one step of the gradient up: no queueing behind the gate
+	Shrank    Change = "shrink"      // one step down: the backend queues
+	Doubled   Change = "double"      // the limit was reached without queueing: try twice as much
+	Returned  Change = "return"      // doubling brought no more throughput
+	Fell      Change = "drops"       // too much work was dropped
+	Dipped    Change = "dip"         // lowered for a moment, to see the latency without a queue
+	Recovered Change = "dip_end"     // back after a dip
+	Measured  Change = "measurement" // a dip has shown that the limit was far too high
+)
+
+// Status is a snapshot for a debug view.
+type Status struct {
+	Algorithm string        `json:"algorithm"`
+	Limit     int           `json:"limit"`      // in effect now, also during a dip
+	Estimate  int           `json:"estimate"`   // where the limit returns to after a dip
+	Min       int           `json:"min"`        // never below
+	Max       int           `json:"max"`        // never above
+	Baseline  time.Duration `json:"baseline"`   // mean latency without queueing; 0 while unknown
+	Latency   time.Duration `json:"latency"`    // mean of the last window
+	Rate      float64       `json:"rate"`       // successes per second in the last window
+	Dipping   bool          `json:"dipping"`    // whether the limit is lowered for a measurement
+	Change    Change        `json:"change"`     // why it last moved
+	ChangedAt time.Duration `json:"changed_at"` // when, on the owner's clock
+}
+
+// New returns an Estimator. The error says what is wrong with cfg and how to mend it.
+func New(cfg Config) (*Estimator, error) {
+	cfg, err := cfg.resolve()
+	if err != nil {
+		return nil, err
+	}
+	e := &Estimator{cfg: cfg, limit: cfg.Initial, change: Started}
+	if cfg.Algorithm == Gradient2 {
+		e.grad = &gradient{low: cfg.Min, high: cfg.Max, last: cfg.Initial}
+	}
+	return e, nil
+}
+
+// Limit returns how many may be in flight now.
+func (e *Estimator) Limit() int {
+	if e.dip.on() {
+		return e.dip.limit
+	}
+	return e.limit
+}
+
+// Bounds returns the lowest and the highest limit there can be.
+func (e *Estimator) Bounds() (low, high int) { return e.cfg.Min, e.cfg.Max }
+
+// Status returns a snapshot.
+func (e *Estimator) Status() Status {
+	return Status{
+		Algorithm: e.cfg.Algorithm, Limit: e.Limit(), Estimate: e.limit, Min: e.cfg.Min, Max: e.cfg.Max,
+		Baseline: time.Duration(e.baseline), Latency: time.Duration(e.latency), Rate: e.rate, Dipping: e.dip.on(),
+		Change: e.change, ChangedAt: e.changed,
+	}
+}
+
+// Observe takes in one piece of work that ended at now. The limit may be another one afterwards.
+func (e *Estimator) Observe(now time.Duration, s Sample) {
+	e.Tick(now)
+	e.dip.drain(e, s)
+	if e.now >= e.settled || s.Dropped {
+		e.win.add(s, e.Limit())
+	}
+	e.judgeIfRipe()
+}
+
+// Tick lets time pass without a sample. The owner calls it now and then, at least once a second: a window closes by time,
+// too, and a dip that nobody ends must not last.
+//
+// A backend that has stalled gives no samples at all. The limit then stays where it is: all permits are out, so nothing more
+// gets in anyway, and there is nothing to learn from.
+func (e *Estimator) Tick(now time.Duration) {
+	e.now = max(e.now, now)
+	e.dip.expire(e)
+	e.judgeIfRipe()
+}
+
+func (e *Estimator) judgeIfRipe() {
+	least, longest, samples := windowTime, windowLongest, windowSamples
+	if e.dip.on() {
+		least, longest, samples = e.dip.needs(&e.win)
+	}
+	if !e.win.ripe(e.now, least, longest, samples) {
+		return
+	}
+	w := e.win
+	quiet := e.now - w.opened
+	e.win = window{opened: e.now}
+	if w.empty() {
+		return
+	}
+	e.rate, e.latency = w.rate(e.now), w.mean()
+	if e.grad == nil {
+		return
+	}
+	if quiet >= 10*windowLongest { // what was before so long a silence is no company for what comes now
+		e.past, e.slow = history{}, 0
+	}
+	e.judge(&w)
+}
+
+// dropShare is how much of the work may be dropped before the limit gives way. Below it drops are noise: one in 200 would
+// else pull a limit to the floor within seconds.
+const dropShare = 0.1
+
+// quicker is the share of the baseline below which latency tells that the baseline is out of date.
+const quicker = 0.75
+
+// judge decides what a closed window means.
+func (e *Estimator) judge(w *window) {
+	if share := w.dropShare(); share > dropShare {
+		e.fall(share)
+		return
+	}
+	if w.ok == 0 {
+		return
+	}
+	if e.dip.on() {
+		e.dip.end(e, w)
+		return
+	}
+	if e.climb.on {
+		e.climb.end(e, w)
+		return
+	}
+	e.past.add(e.rate, e.latency, w.ok)
+	if !e.learnFirst(w) {
+		return
+	}
+	if e.faster() {
+		e.setBaseline(e.past.mean())
+		e.dip.next = e.now // that may still hold a queue
+	}
+	if !w.saturated() {
+		e.idle(w)
+		return
+	}
+	switch {
+	case e.suspicious(w) || e.now >= e.dip.next:
+		if e.dip.start(e) {
+			return
+		}
+	case e.climb.start(e, w):
+		return
+	}
+	e.follow(w)
+}
+
+// learnFirst takes the first 20 samples for the baseline; fewer, a lone health check, set nothing. It reports whether there
+// is a baseline.
+func (e *Estimator) learnFirst(w *window) bool {
+	if e.baseline > 0 {
+		return true
+	}
+	e.first.ok += w.ok
+	e.first.sum += w.sum
+	if e.first.ok < windowSamples {
+		return false
+	}
+	e.setBaseline(e.first.mean())
+	return true
+}
+
+// idle judges a window in which less was wanted than allowed. The limit does not grow then, whatever the latency: nothing
+// shows that more would be good. The baseline follows slowly while clearly fewer are in flight than keep the backend busy.
+func (e *Estimator) idle(w *window) {
+	e.slow = 0
+	enough := e.slots
+	if enough == 0 {
+		enough = float64(e.limit)
+	}
+	if float64(w.inFlight) < enough/2 {
+		e.learn(e.latency, 0.1*min(1, float64(w.ok)/windowSamples))
+	}
+	if e.latency > tolerance*e.baseline {
+		e.follow(w)
+	}
+}
+
+// faster tells whether latency is so far below the baseline that it must have become shorter, allowing for the noise of few
+// samples. A queue only makes it longer, so this holds whatever the limit is.
+func (e *Estimator) faster() bool {
+	return e.past.mean() < e.baseline*(quicker-1/math.Sqrt(float64(e.past.size())))
+}
+
+// follow lets the gradient take one step.
+func (e *Estimator) follow(w *window) {
+	before := e.limit
+	after := e.grad.step(e.now, e.latency, w.inFlight, w.dropped > 0)
+	switch {
+	case after > before:
+		e.set(after, Grew)
+	case after < before:
+		e.set(after, Shrank)
+	}
+}
+
+// suspicious tells whether three windows in a row were slower than the limit explains: at a limit above the number of slots
+// the latency is baseline·limit/slots. The allowance grows with the noise of few samples.
+func (e *Estimator) suspicious(w *window) bool {
+	if e.slots == 0 || w.ok < windowSamples {
+		return false
+	}
+	expected := e.baseline * max(1, float64(e.limit)/e.slots)
+	if e.latency > expected*(1.3+1.5/math.Sqrt(float64(w.ok))) {
+		e.slow++
+	} else {
+		e.slow = 0
+	}
+	return e.slow >= 3 && e.now >= e.dip.ended+time.Second
+}
+
+// fall gives way to drops, by half of their share: Gradient2 never looks at them. If everything fails the limit halves with
+// every window, and is at the floor after a few.
+func (e *Estimator) fall(share float64) {
+	e.dip.abort(e)
+	e.climb = climb{until: e.now + time.Second}
+	e.past = history{}
+	e.set(int(float64(e.limit)*(1-share/2)), Fell)
+	e.grad.anchor(e.limit, e.baseline)
+}
+
+// learn moves the baseline by a share of the way to latency.
+func (e *Estimator) learn(latency, share float64) {
+	e.setBaseline(e.baseline + share*(latency-e.baseline))
+}
+
+func (e *Estimator) setBaseline(latency float64) {
+	e.baseline = latency
+	if moved := math.Abs(latency-e.grad.baseline) / latency; !(moved <= 0.02) || e.grad.lib == nil {
+		e.grad.anchor(e.limit, latency)
+	}
+}
+
+// set moves the limit, within its bounds.
+func (e *Estimator) set(limit int, why Change) {
+	limit = min(max(limit, e.cfg.Min), e.cfg.Max)
+	if limit != e.limit {
+		e.limit, e.change, e.changed = limit, why, e.now
+	}
+}
+
+// settle leaves out what ends within the given latency: it began under another limit.
+func (e *Estimator) settle(latency float64) {
+	e.settled = e.now + time.Duration(min(latency, float64(10*windowLongest)))
+	e.win = window{opened: e.settled}
+}

@@ -1,0 +1,191 @@
+package concurrency
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"time"
+)
+
+// limiter is what the simulated gate needs to know; Estimator is one, and so are the broken ones of the negative controls.
+type limiter interface {
+	Observe(now time.Duration, s Sample)
+	Tick(now time.Duration)
+	Limit() int
+}
+
+// sim is a discrete-event simulation: Poisson arrivals, a gate with a FIFO line of limited wait, and a backend of some slots
+// with a FIFO queue of its own that the gate sees as latency only. No real time passes in it.
+type sim struct {
+	limit   limiter
+	rng     *rand.Rand
+	slots   int
+	service func(now time.Duration) time.Duration // of one request that arrives at the backend at now
+	rate    func(now time.Duration) float64       // arrivals per second
+	drop    func(now time.Duration) bool          // whether a request that ends at now was dropped; nil means none
+	cap     func() int                            // a limit beside the estimate; nil means none
+	maxWait time.Duration                         // in the line
+	budget  time.Duration                         // of the client
+
+	now      time.Duration
+	free     []time.Duration // when each slot of the backend is free
+	running  ends
+	line     []time.Duration // arrivals of those who wait
+	inFlight int
+	arrival  time.Duration
+	tick     time.Duration
+
+	seconds []second
+}
+
+// second is what happened in one second of the simulation.
+type second struct {
+	offered, good, late, refused, dropped int
+	low, high                             int // of the limit
+}
+
+// job is one admitted request.
+type job struct {
+	arrived, admitted, end time.Duration
+}
+
+type ends []job
+
+func (h ends) Len() int           { return len(h) }
+func (h ends) Less(i, j int) bool { return h[i].end < h[j].end }
+func (h ends) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *ends) Push(x any)        { *h = append(*h, x.(job)) }
+func (h *ends) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+const serviceTime = 20 * time.Millisecond
+
+// newSim returns a backend of slots × 20 ms under load × its capacity.
+func newSim(l limiter, slots int, load float64, exponential bool, seed uint64) *sim {
+	s := &sim{
+		limit: l, rng: rand.New(rand.NewPCG(seed, 1)), slots: slots, free: make([]time.Duration, slots),
+		maxWait: 100 * time.Millisecond, budget: 250 * time.Millisecond,
+	}
+	s.service = s.times(serviceTime, exponential)
+	s.rate = func(time.Duration) float64 { return load * s.capacity() }
+	return s
+}
+
+func (s *sim) capacity() float64 { return float64(s.slots) / serviceTime.Seconds() }
+
+func (s *sim) times(mean time.Duration, exponential bool) func(time.Duration) time.Duration {
+	return func(time.Duration) time.Duration {
+		if exponential {
+			return time.Duration(s.rng.ExpFloat64() * float64(mean))
+		}
+		return mean
+	}
+}
+
+// run lets the simulation go on until the given time.
+func (s *sim) run(until time.Duration) *sim {
+	if s.arrival == 0 {
+		s.arrival = s.next()
+	}
+	for {
+		next := min(s.arrival, s.tick)
+		if len(s.running) > 0 {
+			next = min(next, s.running[0].end)
+		}
+		if next > until {
+			s.now = until
+			return s
+		}
+		s.now = next
+		switch {
+		case len(s.running) > 0 && s.running[0].end == next:
+			s.finish(heap.Pop(&s.running).(job))
+		case s.tick == next:
+			s.tick += 50 * time.Millisecond
+			s.limit.Tick(s.now)
+		default:
+			s.at().offered++
+			s.line = append(s.line, s.now)
+			s.arrival = s.next()
+		}
+		s.grant()
+	}
+}
+
+func (s *sim) next() time.Duration {
+	rate := s.rate(s.now)
+	if rate <= 0 {
+		return s.now + time.Millisecond*10 // look again soon; counted as an arrival only if there is load then
+	}
+	return s.now + time.Duration(s.rng.ExpFloat64()/rate*float64(time.Second)) + 1
+}
+
+func (s *sim) at() *second {
+	for i := int(s.now / time.Second); len(s.seconds) <= i; {
+		s.seconds = append(s.seconds, second{low: s.limit.Limit(), high: s.limit.Limit()})
+	}
+	return &s.seconds[len(s.seconds)-1]
+}
+
+// grant lets in who may start, after sending away who has waited too long.
+func (s *sim) grant() {
+	for len(s.line) > 0 && s.line[0]+s.maxWait <= s.now {
+		s.line = s.line[1:]
+		s.at().refused++
+	}
+	limit := s.limit.Limit()
+	sec := s.at()
+	sec.low, sec.high = min(sec.low, limit), max(sec.high, limit)
+	if s.cap != nil {
+		limit = min(limit, s.cap())
+	}
+	for len(s.line) > 0 && s.inFlight < limit {
+		slot := 0
+		for i, at := range s.free {
+			if at < s.free[slot] {
+				slot = i
+			}
+		}
+		end := max(s.now, s.free[slot]) + s.service(s.now)
+		s.free[slot] = end
+		heap.Push(&s.running, job{s.line[0], s.now, end})
+		s.line = s.line[1:]
+		s.inFlight++
+	}
+}
+
+func (s *sim) finish(j job) {
+	sample := Sample{Latency: s.now - j.admitted, InFlight: s.inFlight}
+	s.inFlight--
+	switch {
+	case s.drop != nil && s.drop(s.now):
+		sample.Dropped = true
+		s.at().dropped++
+	case s.now-j.arrived <= s.budget:
+		s.at().good++
+	default:
+		s.at().late++
+	}
+	s.limit.Observe(s.now, sample)
+}
+
+// goodput is the share of what could have been served that was, in time, in the seconds [from, to).
+func (s *sim) goodput(from, to int) float64 {
+	good, possible := 0.0, 0.0
+	for _, sec := range s.seconds[from:to] {
+		good += float64(sec.good)
+		possible += min(float64(sec.offered), s.capacity())
+	}
+	return good / possible
+}
+
+// limits returns the lowest and highest limit in the seconds [from, to).
+func (s *sim) limits(from, to int) (low, high int) {
+	low, high = s.seconds[from].low, s.seconds[from].high
+	for _, sec := range s.seconds[from:to] {
+		low, high = min(low, sec.low), max(high, sec.high)
+	}
+	return low, high
+}
