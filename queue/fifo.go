@@ -23,6 +23,9 @@ func NewFIFO(capacity int) *FIFO {
 	return &FIFO{cap: max(capacity, 0)}
 }
 
+// Ahead returns how many wait: all of them come before a newcomer. A full line would refuse it.
+func (f *FIFO) Ahead(time.Duration, *Waiter) (n int, ok bool) { return f.len, f.len < f.cap }
+
 // Push adds w at the end of the line. A full line refuses w and displaces nobody, for nobody ranks below anybody here.
 func (f *FIFO) Push(_ time.Duration, w *Waiter) (displaced *Waiter, ok bool) {
 	if w == nil || w.line != nil || f.len >= f.cap {

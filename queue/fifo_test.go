@@ -106,6 +106,20 @@ func TestFIFORefusesNobodyAtAll(t *testing.T) {
 	}
 }
 
+func TestFIFOAheadForetellsPush(t *testing.T) {
+	f := NewFIFO(2)
+	for want := range 3 {
+		w := &Waiter{Deadline: 1}
+		n, ok := f.Ahead(0, w)
+		if n != want || ok != joined(f.Push(0, w)) {
+			t.Errorf("with %d in a line of 2: ahead %d, would join %v", want, n, ok)
+		}
+		if want == 2 {
+			break
+		}
+	}
+}
+
 func TestFIFODoesNotAllocate(t *testing.T) {
 	f, w, x := NewFIFO(2), &Waiter{Deadline: 2}, &Waiter{Deadline: 1}
 	if n := testing.AllocsPerRun(100, func() {

@@ -27,6 +27,10 @@ type Waiter struct {
 // Line is a discipline: who waits, in which order, and who has to go when it is full. It is a plain data structure
 // without lock and without clock: the gate calls it under its own lock and passes now where time matters.
 type Line interface {
+	// Ahead tells, without changing anything, how many would be served before w if it joined now, and whether Push would
+	// take it. The gate asks before quota is charged, to refuse at once whom it could not serve in time.
+	Ahead(now time.Duration, w *Waiter) (n int, ok bool)
+
 	// Push adds w at now. If there is no room, either w itself is refused (ok is false) or somebody who ranks below
 	// it is displaced, taken out of the line and returned. Waiters whose deadline has passed still take room: the gate
 	// calls Expire first. A waiter that already stands in a line is refused.

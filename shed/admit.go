@@ -199,7 +199,9 @@ func (v *visit) leave() {
 	v.s.mu.Lock()
 	waiting := v.s.gate.Leave(&v.ticket)
 	v.s.unlock()
-	if !waiting {
+	if waiting {
+		v.timeIsUp()
+	} else {
 		<-v.ready
 	}
 }

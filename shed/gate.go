@@ -16,11 +16,13 @@ import (
 //   - inFlight equals the number of slots handed out and not yet given back (long-lived work is counted by its budget).
 type gate struct {
 	estimate *concurrency.Estimator
-	cap      *concurrency.Cap // bounds the estimate while the process is under pressure
+	cap      concurrency.Cap // bounds the estimate while the process is under pressure
+	floor    int             // how low health may push the limit
 	line     queue.Line
 	maxWait  time.Duration
 
 	inFlight int
+	peak     int   // the most in flight since the last Tick
 	free     *slot // slots that were used before, to be used again
 	latency  recentLatency
 }
@@ -67,8 +69,21 @@ type answer struct {
 	wake *queue.Waiter
 }
 
+// alsoWake adds the tickets linked from w.
+func (a *answer) alsoWake(w *queue.Waiter) {
+	if a.wake == nil {
+		a.wake = w
+		return
+	}
+	last := a.wake
+	for last.Next != nil {
+		last = last.Next
+	}
+	last.Next = w
+}
+
 // limit is how many may run at once now.
-func (g *gate) limit() int { return g.cap.Limit(g.estimate.Limit()) }
+func (g *gate) limit() int { return g.cap.Apply(g.estimate.Limit(), g.floor) }
 
 // Offer asks for a slot for t: it is granted, put into the line, or refused. Waiter.Deadline is set here.
 func (g *gate) Offer(now time.Duration, t *ticket) answer {
@@ -81,11 +96,10 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 		g.grant(now, t)
 		return answer{}
 	}
-	var a answer
-	a.wake = g.settle(now) // first those who came before
+	a := g.Expire(now)
+	a.alsoWake(g.settle(now)) // who came before goes first
 	if g.line.Len() == 0 && g.inFlight < g.limit() {
-		g.inFlight++
-		g.grant(now, t)
+		g.start(now, t)
 		return a
 	}
 	if t.reason = g.refusal(now, t); t.reason != "" {
@@ -101,7 +115,8 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 	}
 	if displaced != nil {
 		ticketOf(displaced).reason = Displaced
-		displaced.Next, a.wake = a.wake, displaced
+		displaced.Next = nil
+		a.alsoWake(displaced)
 	}
 	a.waiting = true
 	return a
@@ -123,13 +138,14 @@ func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 // away at once rather than served late: the line is worth only what its places can keep. The time to be answered in is
 // the caller's deadline, or 1.25 × the longest wait when there is none.
 func (g *gate) refusal(now time.Duration, t *ticket) Reason {
+	ahead, ok := g.line.Ahead(now, &t.Waiter)
 	switch {
 	case g.line.Cap() == 0:
 		return Overloaded
-	case g.line.Len() >= g.line.Cap():
+	case !ok:
 		return QueueFull
 	}
-	expected := g.expectedWait()
+	expected := g.expectedWait(ahead)
 	done := now + expected + g.latency.typical()
 	switch {
 	case t.hard > 0 && done > t.hard:
@@ -140,13 +156,13 @@ func (g *gate) refusal(now time.Duration, t *ticket) Reason {
 	return ""
 }
 
-// expectedWait is Little's law for the next arrival: those ahead of it and itself, each taking its share of the limit.
-func (g *gate) expectedWait() time.Duration {
-	return time.Duration(g.line.Len()+1) * g.latency.typical() / time.Duration(max(1, g.limit()))
+// expectedWait is Little's law for somebody with ahead others before it: they and itself each take their share of the limit.
+func (g *gate) expectedWait(ahead int) time.Duration {
+	return time.Duration(ahead+1) * g.latency.typical() / time.Duration(max(1, g.limit()))
 }
 
 // drain is how long the line and what is running need to clear.
-func (g *gate) drain() time.Duration { return g.expectedWait() + g.latency.typical() }
+func (g *gate) drain() time.Duration { return g.expectedWait(g.line.Len()) + g.latency.typical() }
 
 func (g *gate) waitUntil(now time.Duration, t *ticket) time.Duration {
 	if t.hard > 0 {
@@ -187,27 +203,29 @@ func (g *gate) Leave(t *ticket) bool { return g.line.Remove(&t.Waiter) }
 func (g *gate) Expire(now time.Duration) answer {
 	expired := g.line.Expire(now)
 	for w := expired; w != nil; w = w.Next {
-		t := ticketOf(w)
-		t.reason = WaitExpired
-		if t.hard > 0 && t.hard <= now {
-			t.reason = Deadline
-		}
+		ticketOf(w).timeIsUp()
 	}
 	return answer{wake: expired}
+}
+
+// timeIsUp sets the reason of a ticket that has waited until its Deadline: the caller's own, or the line's.
+func (t *ticket) timeIsUp() {
+	t.reason = WaitExpired
+	if t.hard > 0 && t.hard <= t.Deadline {
+		t.reason = Deadline
+	}
 }
 
 // Tick lets time pass for the estimate and takes in the pressure on the process; known is false when health has no
 // opinion. It must be called a few times each second.
 func (g *gate) Tick(now time.Duration, pressure float64, known bool) answer {
 	g.estimate.Tick(now)
-	g.cap.Update(now, concurrency.Load{Pressure: pressure, Known: known, Limit: g.limit(), InFlight: g.inFlight})
+	g.cap.Update(now, concurrency.Reading{
+		Pressure: pressure, Known: known, Limit: g.estimate.Limit(), InFlight: g.peak, Floor: g.floor,
+	})
+	g.peak = g.inFlight
 	a := g.Expire(now)
-	granted := g.settle(now)
-	for granted != nil {
-		next := granted.Next
-		granted.Next, a.wake = a.wake, granted
-		granted = next
-	}
+	a.alsoWake(g.settle(now))
 	return a
 }
 
@@ -220,7 +238,8 @@ func (g *gate) Empty(reason Reason) answer {
 			return a
 		}
 		ticketOf(w).reason = reason
-		w.Next, a.wake = a.wake, w
+		w.Next = nil
+		a.alsoWake(w)
 	}
 }
 
@@ -232,8 +251,7 @@ func (g *gate) settle(now time.Duration) *queue.Waiter {
 		if w == nil {
 			break
 		}
-		g.inFlight++
-		g.grant(now, ticketOf(w))
+		g.start(now, ticketOf(w))
 		w.Next = nil
 		if last == nil {
 			first = w
@@ -243,6 +261,13 @@ func (g *gate) settle(now time.Duration) *queue.Waiter {
 		last = w
 	}
 	return first
+}
+
+// start runs t under the limit.
+func (g *gate) start(now time.Duration, t *ticket) {
+	g.inFlight++
+	g.peak = max(g.peak, g.inFlight)
+	g.grant(now, t)
 }
 
 // grant hands a slot to t; the caller has counted it.

@@ -24,7 +24,7 @@ func newGateWith(t testing.TB, limit int, line queue.Line, maxWait time.Duration
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &gate{estimate: e, cap: concurrency.NewCap(e.Min()), line: line, maxWait: maxWait}
+	return &gate{estimate: e, floor: 1, line: line, maxWait: maxWait}
 }
 
 func newTicket() *ticket {
@@ -205,10 +205,11 @@ func TestLongLivedWorkHasItsOwnBudget(t *testing.T) {
 }
 
 // greedyLine is a discipline with room for one, where the newcomer always displaces who is there.
-type greedyLine struct {
-	queue.Line
-	there *queue.Waiter
-}
+type greedyLine struct{ there *queue.Waiter }
+
+func (l *greedyLine) Ahead(time.Duration, *queue.Waiter) (int, bool) { return 0, true }
+func (l *greedyLine) Expire(time.Duration) *queue.Waiter             { return nil }
+func (l *greedyLine) Remove(*queue.Waiter) bool                      { return false }
 
 func (l *greedyLine) Push(_ time.Duration, w *queue.Waiter) (*queue.Waiter, bool) {
 	displaced := l.there
@@ -222,7 +223,7 @@ func (l *greedyLine) Len() int {
 	}
 	return 1
 }
-func (l *greedyLine) Cap() int { return 2 }
+func (l *greedyLine) Cap() int { return 1 }
 
 func TestTheDisplacedAreToldSo(t *testing.T) {
 	g := newGateWith(t, 1, &greedyLine{}, 100*ms)

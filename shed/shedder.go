@@ -83,26 +83,34 @@ func New(cfg Config) (*Shedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shed: %w", err)
 	}
+	guards, err := limits.NewMemory(limits.MemoryConfig{MaxKeys: 1})
+	if err != nil {
+		return nil, fmt.Errorf("shed: %w", err)
+	}
+	store := cfg.Store
+	if store == nil {
+		if store, err = limits.NewMemory(limits.MemoryConfig{}); err != nil {
+			return nil, fmt.Errorf("shed: %w", err)
+		}
+	}
+	floor, _ := estimate.Bounds()
 	s := &Shedder{
 		settings: set,
-		store:    cfg.Store,
+		store:    store,
 		features: cfg.Features,
 		observer: cfg.Observer,
 		health:   sampler,
 		turns:    queue.NewLeaky(0),
 		guard:    []limits.Charge{{Policy: guard, Cost: 1}},
-		guards:   limits.NewMemory(limits.MemoryConfig{}),
+		guards:   guards,
 		clock:    clock{start: time.Now()},
 		done:     make(chan struct{}),
 		gate: gate{
 			estimate: estimate,
-			cap:      concurrency.NewCap(estimate.Min()),
+			floor:    floor,
 			line:     queue.NewFIFO(capacity),
 			maxWait:  maxWait,
 		},
-	}
-	if s.store == nil {
-		s.store = limits.NewMemory(limits.MemoryConfig{})
 	}
 	s.visits.New = func() any { return s.newVisit() }
 	ctx, stop := context.WithCancel(context.Background())

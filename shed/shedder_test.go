@@ -221,6 +221,15 @@ func TestARefusedRequestGetsItsQuotaBack(t *testing.T) {
 	})
 }
 
+func memory(t testing.TB) *limits.Memory {
+	t.Helper()
+	m, err := limits.NewMemory(limits.MemoryConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // countingStore counts calls and can fail.
 type countingStore struct {
 	limits.Store
@@ -242,7 +251,7 @@ func (c *countingStore) Refund(ctx context.Context, now time.Time, d limits.Deci
 }
 
 func TestAShedRequestCostsNoStoreCall(t *testing.T) {
-	store := &countingStore{Store: limits.NewMemory(limits.MemoryConfig{})}
+	store := &countingStore{Store: memory(t)}
 	cfg := fixed(1, Queue{Capacity: -1})
 	cfg.Limits, cfg.Store = []Limit{bucket("per-client", 20, 5)}, store
 	s := open(t, cfg)
@@ -259,117 +268,12 @@ func TestAShedRequestCostsNoStoreCall(t *testing.T) {
 func TestAStoreThatCannotDecideFailsClosed(t *testing.T) {
 	cfg := fixed(1, Queue{})
 	cfg.Limits = []Limit{bucket("per-client", 20, 5)}
-	cfg.Store = &countingStore{Store: limits.NewMemory(limits.MemoryConfig{}), fail: errors.New("down")}
+	cfg.Store = &countingStore{Store: memory(t), fail: errors.New("down")}
 	s := open(t, cfg)
 	refused(t, s, Request{Client: "a"}, StoreUnavailable)
 	if n := s.Status().InFlight; n != 0 {
 		t.Fatalf("in flight %d", n)
 	}
-}
-
-func TestTwentyOfTwentyFivePassAndRetryAfterIsTrue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := fixed(100, Queue{})
-		cfg.Limits = []Limit{bucket("per-client", 20, 5)}
-		s := open(t, cfg)
-		for range 20 {
-			admitted(t, s, Request{Client: "a"}).Done(Success)
-		}
-		for range 5 {
-			r := refused(t, s, Request{Client: "a"}, OverLimit)
-			if r.Rule != "per-client" || r.RetryAfter != 200*ms || r.Decision.At(0).Remaining != 0 {
-				t.Fatalf("rule %q, retry after %v", r.Rule, r.RetryAfter)
-			}
-		}
-		admitted(t, s, Request{Client: "b"}).Done(Success) // another client is not concerned
-		time.Sleep(200*ms - time.Microsecond)
-		refused(t, s, Request{Client: "a"}, OverLimit)
-		time.Sleep(time.Microsecond)
-		admitted(t, s, Request{Client: "a"}).Done(Success)
-	})
-}
-
-func TestAllRulesAreChargedOrNone(t *testing.T) {
-	cfg := fixed(100, Queue{})
-	global := bucket("site", 3, 1)
-	global.Per = Global
-	cfg.Limits = []Limit{bucket("per-client", 10, 1), global}
-	s := open(t, cfg)
-	for i := range 3 {
-		admitted(t, s, Request{Client: fmt.Sprint("c", i)}).Done(Success)
-	}
-	if r := refused(t, s, Request{Client: "d"}, OverLimit); r.Rule != "site" || r.Decision.At(0).Remaining != 10 {
-		t.Fatalf("refused by %q, the client has %d left of 10", r.Rule, r.Decision.At(0).Remaining)
-	}
-}
-
-func TestDelayedExcessStartsInOrderAtItsTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := fixed(100, Queue{})
-		cfg.Limits = []Limit{{
-			Name: "smooth", Rule: limits.LeakyBucket{Capacity: 40, Leak: limits.PerSecond(20)}, Excess: Delay, Routes: []string{"orders"},
-		}}
-		cfg.Routes = []Route{{Name: "orders", Match: "POST /orders"}}
-		s := open(t, cfg)
-		start := time.Now()
-		var mu sync.Mutex
-		var order []int
-		var all sync.WaitGroup
-		for i := range 15 {
-			all.Go(func() {
-				time.Sleep(time.Duration(i)) // arrive one after the other
-				p := admitted(t, s, Request{Client: "a", Route: "orders"})
-				mu.Lock()
-				order = append(order, i)
-				mu.Unlock()
-				if due, at := time.Duration(i)*50*ms, time.Since(start); at < due || at > due+ms {
-					t.Errorf("order %d started at %v, its turn was %v", i, at, due)
-				}
-				p.Done(Success)
-			})
-		}
-		all.Wait()
-		for i, got := range order {
-			if i != got {
-				t.Fatalf("started in order %v", order)
-			}
-		}
-		if st := s.Status(); st.Rules[0].Delayed != 14 || st.Parked != 0 {
-			t.Fatalf("%d delayed, %d parked", st.Rules[0].Delayed, st.Parked)
-		}
-	})
-}
-
-func TestWhoLeavesTheTurnGivesItOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := fixed(100, Queue{})
-		cfg.Limits = []Limit{{Name: "smooth", Rule: limits.LeakyBucket{Capacity: 10, Leak: limits.PerSecond(1)}, Excess: Delay, MaxWait: time.Minute}}
-		s := open(t, cfg)
-		admitted(t, s, Request{Client: "a"}).Done(Success)
-		ctx, leave := context.WithCancel(t.Context())
-		start := time.Now()
-		var all sync.WaitGroup
-		all.Go(func() {
-			if _, err := s.Admit(ctx, Request{Client: "a"}); !errors.Is(err, context.Canceled) {
-				t.Errorf("who left: %v", err)
-			}
-		})
-		synctest.Wait()
-		all.Go(func() {
-			admitted(t, s, Request{Client: "a"}).Done(Success)
-			if took := time.Since(start); took != time.Second {
-				t.Errorf("the next in line started after %v, want the turn that became free, 1s", took)
-			}
-		})
-		synctest.Wait()
-		leave()
-		all.Wait()
-		if p, err := s.Admit(t.Context(), Request{Client: "a"}); err != nil || time.Since(start) != 2*time.Second {
-			t.Fatalf("and the one after it at %v: %v", time.Since(start), err)
-		} else {
-			p.Done(Success)
-		}
-	})
 }
 
 // switchboard is a Features with one switch.
@@ -492,116 +396,5 @@ func TestRetryAfterOfAShedRequestIsNoConstant(t *testing.T) {
 	}
 	if len(seen) != 2 || !seen[time.Second] || !seen[2*time.Second] {
 		t.Fatalf("retry after %v, want 1s and 2s by chance", seen)
-	}
-}
-
-func TestBadConfigurationIsRefusedWithWhatToDo(t *testing.T) {
-	ok := bucket("ok", 1, 1)
-	for _, c := range []struct {
-		name string
-		cfg  Config
-		want string
-	}{
-		{"no rule", Config{Limits: []Limit{{Name: "x"}}}, "give it one"},
-		{"twice", Config{Limits: []Limit{ok, ok}}, "used twice"},
-		{"unknown route", Config{Limits: []Limit{{Name: "x", Rule: ok.Rule, Routes: []string{"nowhere"}}}}, `no route "nowhere"`},
-		{"negative wait", Config{Queue: Queue{MaxWait: -1}}, "negative"},
-		{"max_wait alone", Config{Limits: []Limit{{Name: "x", Rule: ok.Rule, MaxWait: time.Second}}}, "excess: delay"},
-		{"negative capacity", Config{Limits: []Limit{bucket("x", -1, 1)}}, "x"},
-		{"route twice", Config{Routes: []Route{{Name: "r"}, {Name: "r"}}}, "used twice"},
-		{"nameless route", Config{Routes: []Route{{Match: "GET /"}}}, "needs a name"},
-		{"negative cost", Config{Routes: []Route{{Name: "r", Cost: -1}}}, "negative"},
-		{"exempt and long-lived", Config{Routes: []Route{{Name: "r", Exempt: true, LongLived: 1}}}, "exempt"},
-		{"exempt and limited", Config{
-			Routes: []Route{{Name: "r", Exempt: true}},
-			Limits: []Limit{{Name: "x", Rule: ok.Rule, Routes: []string{"r"}}},
-		}, "never charged"},
-		{"algorithm", Config{Concurrency: concurrency.Config{Algorithm: "magic"}}, "magic"},
-		{"thresholds", Config{Health: health.Config{CPU: health.Thresholds{Low: 0.9, High: 0.5}}}, "0.9"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s, err := New(c.cfg)
-			if err == nil {
-				s.Close()
-				t.Fatal("was accepted")
-			}
-			if !strings.HasPrefix(err.Error(), "shed: ") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%q does not say %q", err, c.want)
-			}
-		})
-	}
-}
-
-func TestCraftedNamesShareNoBalance(t *testing.T) {
-	r := &rule{Limit: Limit{Per: PerClientRoute}}
-	a, _ := r.key(&route{Route: Route{Name: "a"}}, &Request{Client: "bc"})
-	b, _ := r.key(&route{Route: Route{Name: "ab"}}, &Request{Client: "c"})
-	if a == b {
-		t.Fatalf("both are %q", a)
-	}
-}
-
-func TestAdmitAndDoneAllocateNothing(t *testing.T) {
-	cfg := fixed(100, Queue{})
-	cfg.Limits = []Limit{bucket("per-client", 1<<40, 1<<20)}
-	s := open(t, cfg)
-	ctx := t.Context()
-	if n := testing.AllocsPerRun(1000, func() {
-		p, err := s.Admit(ctx, Request{Client: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.Done(Success)
-	}); n != 0 {
-		t.Errorf("Admit and Done allocate %v times", n)
-	}
-}
-
-func TestSheddingAllocatesNothing(t *testing.T) {
-	cfg := fixed(1, Queue{Capacity: -1})
-	cfg.Limits = []Limit{bucket("per-client", 1<<40, 1<<20)}
-	s := open(t, cfg)
-	ctx := t.Context()
-	p := admitted(t, s, Request{Client: "a"})
-	defer p.Done(Success)
-	if n := testing.AllocsPerRun(1000, func() { s.Admit(ctx, Request{Client: "a"}) }); n != 0 {
-		t.Errorf("a shed request allocates %v times", n)
-	}
-}
-
-func BenchmarkAdmitDone(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		limits []Limit
-	}{
-		{"gate only", nil},
-		{"one rule", []Limit{bucket("per-client", 1<<40, 1<<20)}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			cfg := fixed(1000, Queue{})
-			cfg.Limits = c.limits
-			s := open(b, cfg)
-			ctx := b.Context()
-			b.ReportAllocs()
-			for b.Loop() {
-				p, err := s.Admit(ctx, Request{Client: "a"})
-				if err != nil {
-					b.Fatal(err)
-				}
-				p.Done(Success)
-			}
-		})
-	}
-}
-
-func BenchmarkShed(b *testing.B) {
-	s := open(b, fixed(1, Queue{Capacity: -1}))
-	ctx := b.Context()
-	admitted(b, s, Request{})
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := s.Admit(ctx, Request{}); err == nil {
-			b.Fatal("admitted")
-		}
 	}
 }

@@ -36,7 +36,7 @@ func (v *visit) begin(ctx context.Context, route *route, req *Request) {
 	if v.Cost == 0 {
 		v.Cost = route.Cost
 	}
-	v.budget, v.hard, v.reason, v.slot = route.budget, 0, WaitExpired, nil
+	v.budget, v.hard, v.reason, v.slot = route.budget, 0, "", nil
 	if deadline, ok := ctx.Deadline(); ok {
 		v.hard = max(deadline.Sub(v.s.clock.start), 1) // 0 would mean that there is none
 	}

@@ -115,8 +115,8 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(waitingDesc, float64(st.Waiting))
 	gauge(parkedDesc, float64(st.Parked))
 	for _, signal := range st.Health.Signals {
-		if signal.Known() {
-			gauge(pressureDesc, signal.Pressure, signal.Name)
+		if signal.State.Known() {
+			gauge(pressureDesc, signal.Pressure, signal.Signal)
 		}
 	}
 	counter(admittedDesc, st.Admitted)

@@ -1,0 +1,158 @@
+package telemetry_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/limits/concurrency"
+	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/telemetry"
+)
+
+func watched(t *testing.T) (*shed.Shedder, *telemetry.Metrics) {
+	t.Helper()
+	metrics := telemetry.New()
+	s, err := shed.New(shed.Config{
+		Limits:      []shed.Limit{{Name: "per-client", Rule: limits.TokenBucket{Capacity: 2, Refill: limits.PerSecond(1)}}},
+		Routes:      []shed.Route{{Name: "items"}, {Name: "events", LongLived: 5}, {Name: "probes", Exempt: true}},
+		Concurrency: concurrency.Config{Algorithm: "fixed", Min: 1, Max: 7, Initial: 7},
+		Health:      health.Config{Off: true},
+		Observer:    metrics,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics.Watch(s)
+	return s, metrics
+}
+
+func TestMetricsTellWhatHappened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, metrics := watched(t)
+		defer s.Close()
+		ctx := context.Background()
+		for range 2 {
+			p, err := s.Admit(ctx, shed.Request{Client: "a", Route: "items"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(30 * time.Millisecond)
+			p.Done(shed.Success)
+		}
+		for range 3 {
+			if _, err := s.Admit(ctx, shed.Request{Client: "a", Route: "items"}); err == nil {
+				t.Fatal("admitted above the quota")
+			}
+		}
+		stream, err := s.Admit(ctx, shed.Request{Client: "b", Route: "events"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Done(shed.Ignored)
+		if _, err := s.Admit(ctx, shed.Request{Route: "probes"}); err != nil {
+			t.Fatal(err)
+		}
+		want := `
+# HELP spillway_limit How many requests may run at once now.
+# TYPE spillway_limit gauge
+spillway_limit 7
+# HELP spillway_in_flight Requests that run under the limit.
+# TYPE spillway_in_flight gauge
+spillway_in_flight 0
+# HELP spillway_long_lived_in_use Long-lived requests by route.
+# TYPE spillway_long_lived_in_use gauge
+spillway_long_lived_in_use{route="events"} 1
+# HELP spillway_admitted_total Requests that got a permit.
+# TYPE spillway_admitted_total counter
+spillway_admitted_total 3
+# HELP spillway_exempt_total Requests to exempt routes that passed.
+# TYPE spillway_exempt_total counter
+spillway_exempt_total 1
+# HELP spillway_rule_decisions_total Decisions by rule.
+# TYPE spillway_rule_decisions_total counter
+spillway_rule_decisions_total{decision="admitted",rule="per-client"} 3
+spillway_rule_decisions_total{decision="delayed",rule="per-client"} 0
+spillway_rule_decisions_total{decision="refused",rule="per-client"} 3
+# HELP spillway_refused_total Refused requests by route, reason and, where a rule refused, rule.
+# TYPE spillway_refused_total counter
+spillway_refused_total{reason="over_limit",route="items",rule="per-client"} 3
+# HELP spillway_service_seconds Time that permits were held, by outcome.
+# TYPE spillway_service_seconds histogram
+` + histogram("spillway_service_seconds", `outcome="success",route="items"`, 0.03, 2,
+			.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
+		if err := testutil.CollectAndCompare(metrics, strings.NewReader(want),
+			"spillway_limit", "spillway_in_flight", "spillway_long_lived_in_use", "spillway_admitted_total", "spillway_exempt_total",
+			"spillway_rule_decisions_total", "spillway_refused_total", "spillway_service_seconds"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// histogram writes what n observations of value look like.
+func histogram(name, labels string, value float64, n int, buckets ...float64) string {
+	var b strings.Builder
+	for _, le := range buckets {
+		count := 0
+		if value <= le {
+			count = n
+		}
+		fmt.Fprintf(&b, "%s_bucket{%s,le=\"%v\"} %d\n", name, labels, le, count)
+	}
+	fmt.Fprintf(&b, "%s_bucket{%s,le=\"+Inf\"} %d\n", name, labels, n)
+	fmt.Fprintf(&b, "%s_sum{%s} %v\n%s_count{%s} %d\n", name, labels, value*float64(n), name, labels, n)
+	return b.String()
+}
+
+func TestMetricNamesFollowTheConventions(t *testing.T) {
+	s, metrics := watched(t)
+	defer s.Close()
+	problems, err := testutil.CollectAndLint(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestMetricsOfNothingAreNoError(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(telemetry.New())
+	if _, err := registry.Gather(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAClientIsNeverALabel(t *testing.T) {
+	s, metrics := watched(t)
+	defer s.Close()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics)
+	for i := range 100 {
+		if p, err := s.Admit(t.Context(), shed.Request{Client: fmt.Sprint("client-", i), Route: fmt.Sprint("no-such-route-", i)}); err == nil {
+			p.Done(shed.Success)
+		}
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if strings.Contains(l.GetValue(), "client-") || strings.Contains(l.GetValue(), "no-such") {
+					t.Errorf("%s has the label %s=%q", f.GetName(), l.GetName(), l.GetValue())
+				}
+			}
+		}
+	}
+}
