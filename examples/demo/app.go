@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/spillway-go/spillway/examples/demo/backend"
+	"github.com/spillway-go/spillway/examples/demo/web"
+	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/middleware/echomw"
+)
+
+// app is the protected application: a few handlers in front of a backend that can do just so much.
+type app struct {
+	backend  *backend.Backend
+	orders   atomic.Int64    // numbered as they get their turn
+	stopping <-chan struct{} // closed when streams have to end
+	every    time.Duration   // between two events of a stream
+}
+
+// routes makes the Echo app: the measuring of the live page outermost, then Spillway, then the handlers. Protecting an app
+// is the one line with echomw.
+func (d *demo) routes() (*echo.Echo, error) {
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	protect, err := echomw.Config{
+		Shedder: d.shedder,
+		Pumpkin: d.pumpkin,
+		Skipper: func(c echo.Context) bool { return c.Request().URL.Path == pumpkinPath },
+	}.ToMiddleware()
+	if err != nil {
+		return nil, err
+	}
+	e.Use(d.measure, protect)
+
+	a := &app{backend: backend.New(backend.SlotCount), stopping: d.stopping, every: time.Second}
+	e.GET("/api/items", a.items)
+	e.GET("/api/report", a.report)
+	e.POST("/api/orders", a.order)
+	e.GET("/api/events", a.events)
+
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(d.metrics); err != nil {
+		return nil, fmt.Errorf("register the metrics: %w", err)
+	}
+	get(e, "/healthz", middleware.Livez())
+	get(e, "/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	get(e, "/demo/stats", http.HandlerFunc(d.stats))
+	for _, path := range web.Paths() {
+		get(e, path, web.Handler())
+	}
+	e.Any(pumpkinPath, echo.WrapHandler(d.pumpkin.Public()))
+	if d.controls != nil {
+		e.POST("/demo/:button", echo.WrapHandler(d.controls.handler()))
+	}
+	return e, nil
+}
+
+// get serves GET and HEAD.
+func get(e *echo.Echo, path string, h http.Handler) {
+	e.Match([]string{http.MethodGet, http.MethodHead}, path, echo.WrapHandler(h))
+}
+
+// arrivalKey is where measure leaves the number of the request, counted over all that arrived for the app.
+const arrivalKey = "arrival"
+
+// measure counts what arrives for the app and how long its answers take, as a client would see it: from outside of
+// everything. The page's own requests do not count.
+func (d *demo) measure(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !strings.HasPrefix(c.Request().URL.Path, "/api/") {
+			return next(c)
+		}
+		begin := time.Now()
+		c.Set(arrivalKey, d.meter.Arrived())
+		if err := next(c); err != nil {
+			c.Error(err) // writes the answer, so that its status is known here
+		}
+		if !strings.HasPrefix(c.Response().Header().Get(echo.HeaderContentType), eventStream) {
+			d.meter.Answered(c.Response().Status, time.Since(begin))
+		}
+		return nil
+	}
+}
+
+// items is the ordinary request: one slot for 20 ms.
+func (a *app) items(c echo.Context) error {
+	a.backend.Work(backend.Item)
+	return c.JSON(http.StatusOK, map[string][]string{"items": {"anchor", "buoy", "compass"}})
+}
+
+// report is the expensive request: it keeps a slot for 100 ms.
+func (a *app) report(c echo.Context) error {
+	a.backend.Work(backend.Report)
+	return c.JSON(http.StatusOK, map[string]any{"report": "all is well", "cost": 5})
+}
+
+// order numbers orders in the order in which they get their turn, and says which arrival it was, so that everybody can see
+// that nobody was overtaken.
+func (a *app) order(c echo.Context) error {
+	number := a.orders.Add(1)
+	a.backend.Work(backend.Item)
+	return c.JSON(http.StatusCreated, map[string]any{"order": number, "arrival": c.Get(arrivalKey)})
+}
+
+const eventStream = "text/event-stream"
+
+// events streams the time, once a second, until the client leaves or the demo stops.
+func (a *app) events(c echo.Context) error {
+	w := c.Response()
+	w.Header().Set(echo.HeaderContentType, eventStream)
+	w.Header().Set(echo.HeaderCacheControl, "no-store")
+	w.WriteHeader(http.StatusOK)
+	t := time.NewTicker(a.every)
+	defer t.Stop()
+	for n := 1; ; n++ {
+		fmt.Fprintf(w, "id: %d\nevent: tick\ndata: {\"busy_slots\": %d}\n\n", n, a.backend.Busy())
+		if err := http.NewResponseController(w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return nil // the client is gone
+		}
+		select {
+		case <-t.C:
+		case <-c.Request().Context().Done():
+			return nil
+		case <-a.stopping:
+			return nil
+		}
+	}
+}

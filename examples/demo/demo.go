@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/demo/backend"
+	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/stats"
+	"github.com/spillway-go/spillway/examples/demo/tour"
+	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/pumpkin"
+	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/configfile"
+	"github.com/spillway-go/spillway/shed/telemetry"
+)
+
+// stopWithin is how long running work may take to finish when the demo stops.
+const stopWithin = 9 * time.Second
+
+// demo is the whole running program. open makes it, serve sets it going, stop ends it.
+type demo struct {
+	config    *configfile.Config
+	token     string
+	generated bool // the token was made up, so a person has to be told
+
+	public, admin net.Listener
+	shedder       *shed.Shedder
+	pumpkin       *pumpkin.Pumpkin
+	metrics       *telemetry.Metrics
+	meter         *stats.Meter
+	controls      *controls // nil unless the public listener is loopback
+	servers       [2]*http.Server
+
+	stopping chan struct{} // closed when streams have to end
+	failed   chan error    // a server that ended by itself
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
+}
+
+// open makes everything that can fail, or nothing: configuration, token, both listeners, then the rooms behind them.
+// Nothing is served yet. An error is one line for a person, or one for each mistake in a configuration file.
+func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error) {
+	d := &demo{stopping: make(chan struct{}), failed: make(chan error, 2), cancel: func() {}, metrics: telemetry.New(), meter: stats.New()}
+	own := program()
+	d.config = &own
+	var err error
+	if o.config != "" {
+		if d.config, err = configfile.Load(o.config, own); err != nil {
+			return nil, err // says path, line, what and how to mend it
+		}
+	}
+	if d.token, d.generated, err = pumpkin.AdminToken(d.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	if err := d.listen(o.listen, orElse(o.admin, d.config.Pumpkin.AdminListen)); err != nil {
+		d.release()
+		return nil, err
+	}
+	if err := d.build(log); err != nil {
+		d.release()
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	return d, nil
+}
+
+// listen opens both listeners.
+func (d *demo) listen(public, admin string) error {
+	for _, l := range []struct {
+		flag, addr string
+		into       *net.Listener
+	}{{"-listen", public, &d.public}, {"-admin", admin, &d.admin}} {
+		var err error
+		if *l.into, err = net.Listen("tcp", l.addr); err != nil {
+			why := err
+			if cause := errors.Unwrap(err); cause != nil {
+				why = cause
+			}
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return fmt.Errorf("demo: cannot listen on %s: another program does; stop it or choose another address with %s", l.addr, l.flag)
+			}
+			return fmt.Errorf("demo: cannot listen on %s: %w; choose another address with %s HOST:PORT", l.addr, why, l.flag)
+		}
+	}
+	return nil
+}
+
+// build makes the rooms and the two servers.
+func (d *demo) build(log *slog.Logger) (err error) {
+	d.pumpkin, err = pumpkin.New(pumpkin.Config{PollAfter: d.config.Pumpkin.PollAfter, PollIdle: d.config.Pumpkin.PollAfter, Token: d.token, Logger: log})
+	if err != nil {
+		return err
+	}
+	cfg := d.config.Shed
+	cfg.Features = d.pumpkin
+	cfg.Observer = shed.ObserverFunc(func(e shed.Event) {
+		d.metrics.Observe(e)
+		d.meter.Observe(e)
+	})
+	if d.shedder, err = shed.New(cfg); err != nil {
+		return err
+	}
+	d.metrics.Watch(d.shedder)
+	if addr := d.public.Addr().String(); loopbackHost(addr) {
+		d.controls = newControls(addr, d.pumpkin, log, load.Run)
+	}
+	app, err := d.routes()
+	if err != nil {
+		return err
+	}
+	quiet := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	for i, h := range []http.Handler{app, d.operators()} {
+		d.servers[i] = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ErrorLog: quiet}
+	}
+	return nil
+}
+
+// operators is what the admin listener serves.
+func (d *demo) operators() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", d.pumpkin.Admin())
+	mux.Handle("GET /debug/spillway", d.pumpkin.Authorize(middleware.DebugHandler(d.shedder,
+		middleware.DebugSection{Name: "pumpkin", Read: func() any { return d.pumpkin.Status() }},
+	)))
+	return mux
+}
+
+// serve starts serving on both listeners.
+func (d *demo) serve() {
+	ctx, cancel := context.WithCancel(context.Background())
+	d.cancel = cancel
+	d.wg.Go(func() { d.meter.Run(ctx, d.gauges) })
+	for i, l := range []net.Listener{d.public, d.admin} {
+		d.wg.Go(func() {
+			if err := d.servers[i].Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				d.failed <- err
+			}
+		})
+	}
+}
+
+// stop ends in the order of the request's way: load, new connections and streams first, then, when running work is done, the
+// rooms behind it.
+func (d *demo) stop() error {
+	if d.controls != nil {
+		d.controls.close()
+	}
+	close(d.stopping)
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, s := range d.servers {
+		wg.Go(func() {
+			if s.Shutdown(ctx) != nil {
+				s.Close()
+			}
+		})
+	}
+	wg.Wait()
+	err := ctx.Err()
+	d.cancel()
+	d.release()
+	d.wg.Wait()
+	if err != nil {
+		return fmt.Errorf("some clients had not taken their answers after %v and were cut off", stopWithin)
+	}
+	return nil
+}
+
+// release gives back whatever open has made.
+func (d *demo) release() {
+	for _, l := range []net.Listener{d.public, d.admin} {
+		if l != nil {
+			l.Close()
+		}
+	}
+	if d.shedder != nil {
+		d.shedder.Close()
+	}
+	if d.pumpkin != nil {
+		d.pumpkin.Close()
+	}
+}
+
+// gauges reads the state for the live page.
+func (d *demo) gauges() stats.Gauges {
+	s := d.shedder.Status()
+	g := stats.Gauges{Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting + s.Parked, Pressure: -1}
+	if s.Health.State.Known() {
+		g.Pressure = s.Health.Pressure
+	}
+	return g
+}
+
+// stats answers the live page's poll: the ticks after the last one it has.
+func (d *demo) stats(w http.ResponseWriter, r *http.Request) {
+	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // anything else is a page that has none
+	var answer struct {
+		Ticks    []json.RawMessage `json:"ticks"`
+		Total    stats.Counts      `json:"total"`
+		Capacity int               `json:"capacity"`
+		Controls bool              `json:"controls"`
+		Play     struct {
+			Running string `json:"running"`
+			Text    string `json:"text"`
+		} `json:"play"`
+	}
+	answer.Ticks, answer.Total = d.meter.After(after)
+	if answer.Ticks == nil {
+		answer.Ticks = []json.RawMessage{}
+	}
+	answer.Capacity = backend.Capacity
+	if answer.Controls = d.controls != nil; answer.Controls {
+		answer.Play.Running, answer.Play.Text = d.controls.state()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	json.NewEncoder(w).Encode(answer) // fails only when the page is gone
+}
+
+// target is where the tour goes.
+func (d *demo) target() tour.Target {
+	return tour.Target{Addr: reachable(d.public.Addr()), Admin: reachable(d.admin.Addr()), Token: d.token}
+}
+
+// reachable returns an address that leads to a listener on this machine: one that listens everywhere is asked on loopback.
+func reachable(a net.Addr) string {
+	addr, err := netip.ParseAddrPort(a.String())
+	if err != nil || !addr.Addr().IsUnspecified() {
+		return a.String()
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), addr.Port()).String()
+}

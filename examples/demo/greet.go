@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spillway-go/spillway/pumpkin"
+)
+
+// greet tells the person at the terminal where everything is and what to try.
+func (d *demo) greet(w io.Writer) {
+	app, admin := "http://"+reachable(d.public.Addr()), "http://"+reachable(d.admin.Addr())
+	fmt.Fprintf(w, `Spillway demo: an app that can do exactly 800 requests per second, protected.
+
+  live page   %s/
+  metrics     %[1]s/metrics
+  admin       %s/items, %[2]s/debug/spillway
+`, app, admin)
+	token := "$" + pumpkin.TokenEnv
+	switch {
+	case d.generated:
+		token = d.token
+		fmt.Fprintf(w, "  token       %s (made up for this run; set %s for one of your own)\n", d.token, pumpkin.TokenEnv)
+	case d.config.Pumpkin.TokenFile != "":
+		token = "$(cat " + d.config.Pumpkin.TokenFile + ")"
+		fmt.Fprintf(w, "  token       from %s\n", d.config.Pumpkin.TokenFile)
+	default:
+		fmt.Fprintf(w, "  token       from %s\n", pumpkin.TokenEnv)
+	}
+	fmt.Fprintf(w, `
+Try:
+  curl -i %s/api/items
+  for i in $(seq 25); do curl -s -o /dev/null -w '%%{http_code} ' %[1]s/api/items; done; echo
+  curl -X PUT %s/items/try -H "Authorization: Bearer %s" -H 'Content-Type: application/json' -d '{"severity":"major","message":{"en":"No reports today."},"features":{"reports":{"off":1}},"reason":"trying"}'
+
+Stop with Ctrl-C.
+`, app, admin, token)
+}
