@@ -1,0 +1,93 @@
+package edge
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/shed"
+)
+
+var shop = []shed.Route{
+	{Name: "write", Match: "POST /orders/{id}"},
+	{Name: "reports", Match: "/reports/"},
+	{Name: "probe", Match: "GET /healthz", Exempt: true},
+	{Name: "admin", Match: "admin.example.com/"},
+	{Name: "by-name-only"},
+}
+
+func TestRoutesAreFoundAsServeMuxFindsThem(t *testing.T) {
+	table, err := newRoutes(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ method, target, want string }{
+		{"POST", "/orders/7", "write"},
+		{"GET", "/orders/7", ""}, // another method
+		{"POST", "/orders/7/items", ""},
+		{"POST", "/orders/a%2Fb", "write"}, // an escaped slash is no slash
+		{"GET", "/reports/2026?x=1", "reports"},
+		{"BREW", "/reports/2026", "reports"},
+		{"HEAD", "/healthz", "probe"},
+		{"POST", "/healthz", ""},
+		{"GET", "http://admin.example.com:8080/healthz", "admin"},
+		{"GET", "/", ""},
+		{"GET", "/nowhere", ""},
+		{"CONNECT", "/reports/x", "reports"},
+		// Not canonical: the route of the canonical form, for something behind may clean it ...
+		{"POST", "/orders//7", "write"},
+		{"POST", "/x/../orders/7", "write"},
+		{"GET", "//reports/2026", "reports"},
+		// ... but never an exempt one, for something behind may not: /api/../healthz could be served by /api/.
+		{"GET", "//healthz", ""},
+		{"GET", "/api/../healthz", ""},
+		{"GET", "/./healthz", ""},
+	} {
+		r := httptest.NewRequest(row.method, row.target, nil)
+		if got := table.find(r).name; got != row.want {
+			t.Errorf("%s %s is on route %q, want %q", row.method, row.target, got, row.want)
+		}
+		if r.Pattern != "" {
+			t.Errorf("%s %s: looking left the pattern %q on the request", row.method, row.target, r.Pattern)
+		}
+	}
+}
+
+func TestPatternsOfTheConfigurationMayTakeEverything(t *testing.T) {
+	for _, all := range []string{"/", "/{rest...}"} {
+		table, err := newRoutes([]shed.Route{{Name: "all", Match: all}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := table.find(httptest.NewRequest("GET", "/x/y", nil)).name; got != "all" {
+			t.Errorf("%s: route %q", all, got)
+		}
+	}
+}
+
+func TestBadPatternsAreErrorsThatSayHowToMendThem(t *testing.T) {
+	for _, routes := range [][]shed.Route{
+		{{Name: "a", Match: "orders"}},
+		{{Name: "a", Match: "GET  /x/{"}},
+		{{Name: "a", Match: "/x/{id}"}, {Name: "b", Match: "/x/{name}"}},
+		{{Name: "a", Match: "/x/{id}/y"}, {Name: "b", Match: "/x/z/{id}"}},
+	} {
+		_, err := newRoutes(routes)
+		if err == nil || !strings.Contains(err.Error(), `route "`+routes[len(routes)-1].Name) || !strings.Contains(err.Error(), "POST /orders/{id}") {
+			t.Errorf("%v: %v", routes, err)
+		}
+	}
+}
+
+func TestUnknownNamesAreLabelsOfTheDefaultRoute(t *testing.T) {
+	table, err := newRoutes(shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := table.named("probe"); !r.exempt {
+		t.Errorf("by name: %+v", r)
+	}
+	if r := table.named("/users/:id"); r.exempt || r.longLived || r.name != "/users/:id" {
+		t.Errorf("by label: %+v", r)
+	}
+}
