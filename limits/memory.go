@@ -114,7 +114,7 @@ func (m *Memory) decide(ctx context.Context, now time.Time, charges []Charge, ta
 	}
 	t := m.micros(now)
 	m.lock(probes)
-	m.findLocked(probes, t)
+	m.findLocked(probes, t, take)
 	d.Allowed = judge(probes, charges, t, take, d)
 	if take && d.Allowed {
 		m.writeLocked(probes)

@@ -82,18 +82,24 @@ func nextShard(probes []probe, above int) int {
 	return next
 }
 
-// findLocked fills the probes with what the shards hold. It first drops what need not be held, because dropping moves
-// slots. Neither is writing: a full balance and an absent one are the same.
-func (m *Memory) findLocked(probes []probe, now int64) {
+// findLocked fills the probes with what the shards hold. A take first drops what need not be held, because dropping moves
+// slots. That is not writing: a full balance and an absent one are the same.
+func (m *Memory) findLocked(probes []probe, now int64, take bool) {
 	editions := *m.editions.Load()
-	for s := nextShard(probes, -1); s >= 0; s = nextShard(probes, s) {
-		m.shards[s].dropFull(examined, now, editions)
+	if take {
+		for s := nextShard(probes, -1); s >= 0; s = nextShard(probes, s) {
+			m.shards[s].dropFull(examined, now, editions)
+		}
 	}
 	for i := range probes {
 		p := &probes[i]
 		p.first = firstOn(probes, i)
-		if p.first == i {
-			m.shards[p.shard].makeRoom(probes[:i+1], now, editions)
+		if s := &m.shards[p.shard]; p.first == i && !s.hasRoom(probes[:i+1], editions) {
+			if take {
+				s.dropFull(examinedWhenFull, now, editions)
+			}
+			// Looked at anew, for the balance of an earlier probe may have been dropped, which is then new here too.
+			p.shared = !s.hasRoom(probes[:i+1], editions)
 		}
 	}
 	for i := range probes {
@@ -113,33 +119,23 @@ func firstOn(probes []probe, i int) int {
 	return i
 }
 
-// makeRoom decides whether the last of the probes, if it is new here, gets a slot of its own or the shared balance.
-func (s *shard) makeRoom(probes []probe, now int64, editions []*edition) {
+// hasRoom reports whether the last of the probes has a slot, or can get one when the others have got theirs.
+func (s *shard) hasRoom(probes []probe, editions []*edition) bool {
 	if s.count+len(probes) <= s.max {
-		return
+		return true
 	}
-	p := &probes[len(probes)-1]
-	if s.table.find(p.hash, p.edition.space, editions) >= 0 {
-		return
+	last := &probes[len(probes)-1]
+	if s.table.find(last.hash, last.edition.space, editions) >= 0 {
+		return true
 	}
-	if s.count+s.newcomers(probes, editions) > s.max {
-		s.dropFull(examinedWhenFull, now, editions)
-	}
-	// Counted anew, for what was dropped may have been the balance of an earlier probe, which is now a newcomer too.
-	p.shared = s.count+s.newcomers(probes, editions) > s.max
-}
-
-// newcomers counts the probes that would need a slot of this shard; the last one does.
-func (s *shard) newcomers(probes []probe, editions []*edition) int {
-	last := len(probes) - 1
-	n := 1
-	for i := range probes[:last] {
+	newcomers := 1
+	for i := range probes[:len(probes)-1] {
 		p := &probes[i]
-		if p.shard == probes[last].shard && p.first == i && !p.shared && s.table.find(p.hash, p.edition.space, editions) < 0 {
-			n++
+		if p.shard == last.shard && p.first == i && !p.shared && s.table.find(p.hash, p.edition.space, editions) < 0 {
+			newcomers++
 		}
 	}
-	return n
+	return s.count+newcomers <= s.max
 }
 
 // find fills p with the balance that the shard holds for it.

@@ -1,0 +1,241 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/spillway-go/spillway/limits"
+)
+
+// model is a store that computes the rules as they are defined, in rational numbers: tokens, not units; no reduced rates,
+// no ticks beyond the floor of now. It is slow, unbounded and obviously right, and shares no arithmetic with limits.
+type model struct {
+	mu       sync.Mutex
+	balances map[place]account
+}
+
+type place struct{ policy, key string }
+
+// account is one balance: tokens used, the latest time seen and the begin of the spell, both in µs.
+type account struct {
+	used        *big.Rat
+	last, since int64
+}
+
+func newModel() *model { return &model{balances: make(map[place]account)} }
+
+// figures is what a rule means, in tokens and µs.
+type figures struct {
+	rate     *big.Rat // tokens per µs
+	capacity *big.Rat
+	free     *big.Rat // may be used without waiting
+	bound    *big.Rat // may be used at all
+	queue    bool     // the charge itself is not counted
+	tick     int64    // times are floored to this
+}
+
+func figuresOf(r limits.Rule) figures {
+	maxWait, delayed := time.Duration(0), false
+	if d, ok := r.(limits.Delay); ok {
+		r, delayed, maxWait = d.Rule, true, d.MaxWait
+		if maxWait == 0 {
+			maxWait = 2 * time.Second
+		}
+	}
+	f := figures{tick: 1}
+	var rate limits.Rate
+	switch r := r.(type) {
+	case limits.TokenBucket:
+		f.capacity, rate = whole(r.Capacity), r.Refill
+	case limits.LeakyBucket:
+		f.capacity, rate, f.queue = whole(r.Capacity), r.Leak, delayed
+	}
+	f.rate = big.NewRat(rate.Amount, rate.Per.Microseconds())
+	most := f.turns(delayed, maxWait)
+	// A token is as many units as the reduced rate's denominator says; where 2^53 units are not enough, time is counted
+	// in ms, and then the same rate has a smaller denominator.
+	units := new(big.Rat).Mul(most, new(big.Rat).SetInt(f.rate.Denom()))
+	if limit := whole(1 << 53); units.Cmp(limit) > 0 || new(big.Rat).SetInt(f.rate.Num()).Cmp(limit) > 0 {
+		f.tick = 1000
+		f.turns(delayed, maxWait)
+	}
+	return f
+}
+
+// turns sets free and bound, and returns the highest debt possible.
+func (f *figures) turns(delayed bool, maxWait time.Duration) *big.Rat {
+	f.free, f.bound = f.capacity, f.capacity
+	if !delayed {
+		return f.capacity
+	}
+	patience := new(big.Rat).Mul(f.rate, whole(maxWait.Microseconds()/f.tick*f.tick))
+	if !f.queue {
+		f.bound = new(big.Rat).Add(f.capacity, patience)
+		return f.bound
+	}
+	f.free = whole(0)
+	if patience.Cmp(f.bound) < 0 {
+		f.bound = patience
+	}
+	return new(big.Rat).Add(f.bound, f.capacity)
+}
+
+func (f *figures) counted(used *big.Rat, cost int64) *big.Rat {
+	if f.queue {
+		return used
+	}
+	return new(big.Rat).Add(used, whole(cost))
+}
+
+// at returns the account as it stands at now: the clock moved on, never back, and what drained is gone.
+func (f *figures) at(a account, now int64) account {
+	now = max(now-now%f.tick, a.last)
+	used := new(big.Rat).Sub(a.used, new(big.Rat).Mul(f.rate, whole(now-a.last)))
+	if used.Sign() < 0 {
+		used = whole(0)
+	}
+	return account{used: used, last: now, since: a.since}
+}
+
+// wait returns how long after now the tokens above the level will have drained.
+func (f *figures) wait(tokens *big.Rat, a account, now int64) time.Duration {
+	perTick := new(big.Rat).Mul(f.rate, whole(f.tick))
+	ticks := ceil(new(big.Rat).Quo(tokens, perTick))
+	return time.Duration(a.last-now+ticks*f.tick) * time.Microsecond
+}
+
+func (m *model) Take(_ context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
+	return m.decide(now, charges, true)
+}
+
+func (m *model) Peek(_ context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
+	return m.decide(now, charges, false)
+}
+
+func (m *model) decide(now time.Time, charges []limits.Charge, take bool) (limits.Decision, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := now.UnixMicro()
+	d := limits.Decision{Allowed: true}
+	after := make(map[place]account)
+	sums := make(map[place]int64)
+	verdicts := make([]limits.Verdict, len(charges))
+	for i, c := range charges {
+		if c.Cost < 0 {
+			return limits.Decision{}, errors.New("model: negative cost")
+		}
+		f, at := figuresOf(c.Policy.Rule()), place{c.Policy.Name(), c.Key}
+		a, seen := after[at]
+		if !seen {
+			a = f.at(m.account(at), t)
+		}
+		v := &verdicts[i]
+		*v = limits.Verdict{Policy: c.Policy, Key: c.Key, Cost: c.Cost, Taken: limits.NotTaken}
+		f.judge(v, a, t, sums[at])
+		if v.Reason != limits.CostTooLarge && c.Cost > 0 {
+			if a.used.Sign() == 0 {
+				a.since = a.last
+			}
+			a.used = new(big.Rat).Add(a.used, whole(c.Cost))
+			sums[at] += c.Cost
+		}
+		after[at] = a
+		d.Allowed = d.Allowed && v.Reason == limits.Allowed
+	}
+	for i := range verdicts {
+		v := &verdicts[i]
+		f, at := figuresOf(v.Policy.Rule()), place{v.Policy.Name(), v.Key}
+		a := after[at]
+		if !d.Allowed {
+			a, v.Delay = f.at(m.account(at), t), 0
+		}
+		f.look(v, a, t)
+		if d.Allowed && take && v.Cost > 0 {
+			v.Taken = a.last
+			m.balances[at] = a
+		}
+		d.Append(*v)
+	}
+	return d, nil
+}
+
+func (m *model) account(at place) account {
+	if a, ok := m.balances[at]; ok {
+		return a
+	}
+	return account{used: whole(0)}
+}
+
+func (f *figures) judge(v *limits.Verdict, a account, now, before int64) {
+	if v.Cost == 0 {
+		return
+	}
+	if whole(v.Cost).Cmp(f.capacity) > 0 || before > 0 && f.counted(whole(before), v.Cost).Cmp(f.bound) > 0 {
+		v.Reason = limits.CostTooLarge
+		return
+	}
+	x := f.counted(a.used, v.Cost)
+	if over := new(big.Rat).Sub(x, f.bound); over.Sign() > 0 {
+		v.Reason, v.RetryAfter = limits.OverLimit, f.wait(over, a, now)
+	} else if ahead := new(big.Rat).Sub(x, f.free); ahead.Sign() > 0 {
+		v.Delay = f.wait(ahead, a, now)
+	}
+}
+
+// look counts how many charges of 1 would be accepted, one after the other, up to the capacity.
+func (f *figures) look(v *limits.Verdict, a account, now int64) {
+	accepts := func(used *big.Rat) int64 { // the largest n for which the n-th charge of 1 on top of used is accepted
+		room := new(big.Rat).Sub(f.bound, used)
+		if f.queue {
+			room.Add(room, whole(1))
+		}
+		if room.Sign() < 0 {
+			return 0
+		}
+		return min(floor(room), floor(f.capacity))
+	}
+	v.Remaining = accepts(a.used)
+	if a.used.Sign() == 0 {
+		return
+	}
+	v.ResetAfter = f.wait(a.used, a, now)
+	if v.Remaining < accepts(whole(0)) {
+		// One more is accepted once used is down to bound - remaining - 1, or one more than that in a queue.
+		level := new(big.Rat).Sub(f.bound, whole(v.Remaining+1))
+		if f.queue {
+			level.Add(level, whole(1))
+		}
+		v.NextAfter = f.wait(new(big.Rat).Sub(a.used, level), a, now)
+	}
+}
+
+func (m *model) Refund(_ context.Context, now time.Time, d limits.Decision) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range d.Len() {
+		v := d.At(i)
+		if !d.Allowed || v.Taken == limits.NotTaken {
+			continue
+		}
+		f, at := figuresOf(v.Policy.Rule()), place{v.Policy.Name(), v.Key}
+		a := f.at(m.account(at), now.UnixMicro())
+		if a.used.Sign() == 0 || v.Taken < a.since {
+			continue // it has been full since
+		}
+		a.used = new(big.Rat).Sub(a.used, whole(v.Cost))
+		if a.used.Sign() < 0 {
+			a.used = whole(0)
+		}
+		m.balances[at] = a
+	}
+	return nil
+}
+
+func whole(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
+
+func floor(r *big.Rat) int64 { return new(big.Int).Div(r.Num(), r.Denom()).Int64() }
+
+func ceil(r *big.Rat) int64 { return -floor(new(big.Rat).Neg(r)) }
