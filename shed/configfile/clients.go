@@ -1,0 +1,121 @@
+package configfile
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spillway-go/spillway/shed"
+)
+
+var clientsShape = shape{
+	keys: []key{
+		{name: "identify", kind: kindWords, words: []string{"principal", "api_key", "ip"}},
+		{name: "api_key_header", kind: kindText},
+		{name: "trusted_proxies", kind: kindTexts},
+		{name: "forwarded", kind: kindText},
+		{name: "ipv6_prefix", kind: kindInteger, min: 48, max: 128},
+		{name: "unknown", kind: kindWord, words: unknownWords},
+		{name: "exempt_from", kind: kindTexts},
+	},
+	later: map[string]string{
+		"api_keys_file": "remove it: an API key is only a label, so add a limit per ip",
+	},
+}
+
+var unknownWords = []string{"refuse", "shared", "exempt"}
+
+// clients reads the section clients. Keys that are missing stay zero, which is the library's default.
+func clients(o object) shed.Clients {
+	c := shed.Clients{
+		Identify:       o.words("identify"),
+		APIKeyHeader:   o.header("api_key_header"),
+		TrustedProxies: o.prefixes("trusted_proxies"),
+		Forwarded:      o.forwarded("forwarded"),
+		ExemptFrom:     o.prefixes("exempt_from"),
+	}
+	if bits, ok := o.integer("ipv6_prefix"); ok {
+		c.IPv6Prefix = int(bits)
+	}
+	if i, ok := o.word("unknown"); ok {
+		c.Unknown = unknownWords[i]
+	}
+	for i, p := range c.TrustedProxies {
+		// Believing the header of everybody lets any client choose its own address, and with it its own quota.
+		if p.Bits() == 0 {
+			v := o.fields["trusted_proxies"]
+			v.fail(fmt.Sprintf("entry %d trusts every address, so that any client could forge its own", i+1), "list the addresses of your proxies")
+		}
+	}
+	return c
+}
+
+// fieldName is a header's name: a token of RFC 9110, section 5.6.2.
+var fieldName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$")
+
+// header returns the header's name under a key, or "".
+func (o object) header(name string) string {
+	s := o.text(name)
+	if s != "" && !fieldName.MatchString(s) {
+		o.fields[name].fail(shown(s)+" cannot be the name of a header", "use letters, digits and dashes, such as X-API-Key")
+		return ""
+	}
+	return s
+}
+
+// forwarded returns which forwarding header is believed. The two standard headers are lists with rules of their own, so
+// they have words; any other header is read as one plain address.
+func (o object) forwarded(name string) string {
+	s := o.header(name)
+	switch word := strings.ToLower(strings.ReplaceAll(s, "-", "_")); {
+	case word == s:
+		return s
+	case word == "x_forwarded_for", word == "forwarded":
+		o.fields[name].fail(bare(s)+" has a word of its own", "write "+word)
+		return ""
+	}
+	return s
+}
+
+// prefixes returns the networks in the list under a key.
+func (o object) prefixes(name string) []netip.Prefix {
+	var all []netip.Prefix
+	for _, item := range o.texts(name) {
+		s, ok := item.text()
+		if !ok {
+			continue
+		}
+		p, ok := item.prefix(s)
+		switch {
+		case !ok:
+		case slices.Contains(all, p):
+			item.fail(p.String()+" is in the list twice", "keep one of them")
+		default:
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (v value) prefix(s string) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(s)
+	if err != nil {
+		mend := "write it like 10.0.0.0/8 or 2001:db8::/32"
+		if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
+			mend = fmt.Sprintf("for this one address write %s/%d", a, a.BitLen())
+		}
+		v.fail(shown(s)+" is not a network", mend)
+		return p, false
+	}
+	if p.Addr().Is4In6() {
+		v.fail(shown(s)+" is an IPv4 network in IPv6 clothing and would match nothing", "write it as IPv4, like 10.0.0.0/8")
+		return p, false
+	}
+	if p != p.Masked() {
+		v.fail(fmt.Sprintf("%s has bits after the first %d", shown(s), p.Bits()), "write "+p.Masked().String())
+		return p, false
+	}
+	return p, true
+}

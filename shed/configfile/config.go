@@ -1,0 +1,139 @@
+package configfile
+
+import (
+	_ "embed" // for schema.json
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spillway-go/spillway/shed"
+)
+
+// Config is what a file says, laid over what the program says. The zero value is a program that says nothing: no routes
+// of its own, and the library's default for everything else.
+type Config struct {
+	// Shed is for shed.New. Store, Features and Observer are the program's: the file has no keys for them.
+	Shed shed.Config
+	// Pumpkin is what the file says about the banner and its admin endpoints.
+	Pumpkin Pumpkin
+}
+
+// Load reads the file at path and lays it over the program's own configuration, as Parse does. When the file cannot be read
+// the error is one line that says so.
+func Load(path string, program Config) (*Config, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, Errors{err}
+	}
+	return Parse(path, data, program)
+}
+
+func read(path string) ([]byte, *Error) {
+	fail := func(what, mend string) ([]byte, *Error) { return nil, &Error{Path: path, What: what, Mend: mend} }
+	if path == "" {
+		return nil, &Error{Path: `""`, What: "the name of the file is empty", Mend: "name a file, or leave the option out"}
+	}
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fail("there is no such file", "check the path, or run without a file")
+	case errors.Is(err, fs.ErrPermission):
+		return fail("this user may not read the file", "change its permissions, such as chmod a+r")
+	case err != nil:
+		return fail("cannot be opened: "+cause(err), "check the path")
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return fail("this is a folder", "name the file in it")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return fail("cannot be read: "+cause(err), "check the file")
+	}
+	return data, nil
+}
+
+// cause strips the operation and the path from an error, for the path is in the message already.
+func cause(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// Parse reads data, the content of the file called name, and lays it over the program's own configuration, section by section:
+//
+//   - limits: the file's, and none if the section is absent.
+//   - routes: the file's if the section is there, else the program's. The program's exempt routes hold in any case.
+//   - clients, concurrency, queue, health, pumpkin: the file's if the section is there, and then a key that is missing takes
+//     the library's default, not the program's; else the program's.
+//
+// Paths in the file are relative to name's folder. The error is an Errors with every mistake that was found, and then there is no
+// configuration at all. The result shares no memory with program.
+func Parse(name string, data []byte, program Config) (*Config, error) {
+	p := &problems{path: name}
+	c := program.clone()
+	root := p.document(data)
+	if root == nil {
+		return nil, p.err()
+	}
+	o, ok := value{problems: p, node: root, line: max(lineOf(root), 1)}.object(&fileShape)
+	if ok && len(o.fields) == 0 && len(p.found) == 0 {
+		o.fail("the file has no sections", "write at least one, such as limits")
+	}
+	if ok {
+		c.read(o, filepath.Dir(name))
+	}
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// read lays the sections of the file over c.
+func (c *Config) read(o object, folder string) {
+	if s, ok := o.section("clients"); ok {
+		c.Shed.Clients = clients(s)
+	}
+	before, routes := len(o.found), &c.Shed.Routes
+	if all, there := o.sections("routes"); there {
+		c.Shed.Routes = routeList(all, c.Shed.Routes)
+	}
+	if len(o.found) > before {
+		routes = nil
+	}
+	all, _ := o.sections("limits")
+	c.Shed.Limits = limitList(all, routes)
+	if s, ok := o.section("concurrency"); ok {
+		c.Shed.Concurrency = concurrencySection(s)
+	}
+	if s, ok := o.section("queue"); ok {
+		c.Shed.Queue = queue(s)
+	}
+	if s, ok := o.section("health"); ok {
+		c.Shed.Health = healthSection(s, c.Shed.Health)
+	}
+	if s, ok := o.section("pumpkin"); ok {
+		c.Pumpkin = pumpkin(s, folder)
+	}
+}
+
+// clone copies c with all its slices, except for the limits: those are never the program's.
+func (c Config) clone() Config {
+	c.Shed.Limits = nil
+	c.Shed.Routes = slices.Clone(c.Shed.Routes)
+	c.Shed.Clients.Identify = slices.Clone(c.Shed.Clients.Identify)
+	c.Shed.Clients.TrustedProxies = slices.Clone(c.Shed.Clients.TrustedProxies)
+	c.Shed.Clients.ExemptFrom = slices.Clone(c.Shed.Clients.ExemptFrom)
+	return c
+}
+
+//go:embed schema.json
+var schema []byte
+
+// Schema returns the JSON Schema (draft 2020-12) of the file, for editors. The caller owns the bytes.
+func Schema() []byte { return slices.Clone(schema) }

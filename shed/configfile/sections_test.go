@@ -1,0 +1,180 @@
+package configfile
+
+import (
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/limits/concurrency"
+	"github.com/spillway-go/spillway/shed"
+)
+
+type features struct{}
+
+func (features) FeatureOff(string, string) (string, time.Duration, bool) { return "", 0, false }
+
+// program is a configuration in which every field differs from the library's default.
+func program() Config {
+	return Config{
+		Shed: shed.Config{
+			Clients: shed.Clients{
+				Identify: []string{"ip"}, APIKeyHeader: "X-Program", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.168.0.0/16")},
+				Forwarded: "forwarded", IPv6Prefix: 56, Unknown: "shared", ExemptFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+			},
+			Limits: []shed.Limit{{Name: "program", Rule: limits.TokenBucket{Capacity: 1, Refill: limits.PerSecond(1)}}},
+			Routes: []shed.Route{
+				{Name: "report", Match: "GET /api/report", Cost: 5, Priority: shed.Sheddable, Feature: "reports"},
+				{Name: "health", Match: "GET /healthz", Exempt: true},
+				{Name: "assets", Match: "GET /assets/", Exempt: true},
+			},
+			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 2, Max: 8, Initial: 5},
+			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
+			Health:      health.Config{CPU: health.Thresholds{Low: 0.1, High: 0.2}, WarmUp: 5 * time.Second, Off: true},
+			Store:       limits.Store(nil),
+			Features:    features{},
+			Observer:    shed.ObserverFunc(func(shed.Event) {}),
+		},
+		Pumpkin: Pumpkin{PollAfter: 20 * time.Second, AdminListen: "127.0.0.1:1", TokenFile: "program.token"},
+	}
+}
+
+// parsed reads text over the program's configuration.
+func parsed(t *testing.T, text string, over Config) *Config {
+	t.Helper()
+	c, err := Parse("dir/f.yaml", []byte(text), over)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// same fails unless two configurations are equal; functions are compared by being there.
+func same(t *testing.T, got, want *Config) {
+	t.Helper()
+	if (got.Shed.Observer == nil) != (want.Shed.Observer == nil) {
+		t.Error("the observer is lost or made up")
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(shed.Config{}, "Observer"), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestASectionThatIsAbsentIsTheProgramsExceptForLimits(t *testing.T) {
+	// Each section alone, with nothing in it: it takes the library's defaults, all others stay the program's.
+	for section, change := range map[string]func(*Config){
+		"limits: []":      func(*Config) {},
+		"clients: {}":     func(c *Config) { c.Shed.Clients = shed.Clients{} },
+		"concurrency: {}": func(c *Config) { c.Shed.Concurrency = concurrency.Config{} },
+		"queue: {}":       func(c *Config) { c.Shed.Queue = shed.Queue{} },
+		"health: {}":      func(c *Config) { c.Shed.Health = health.Config{WarmUp: 5 * time.Second} },
+		"pumpkin: {}":     func(c *Config) { c.Pumpkin = Pumpkin{AdminListen: DefaultAdminListen} },
+		"routes: []":      func(c *Config) { c.Shed.Routes = c.Shed.Routes[1:] }, // the exempt ones stay
+	} {
+		t.Run(section, func(t *testing.T) {
+			want := program()
+			want.Shed.Limits = nil
+			change(&want)
+			same(t, parsed(t, section, program()), &want)
+		})
+	}
+}
+
+func TestAKeyMissingInAPresentSectionTakesTheLibrarysDefault(t *testing.T) {
+	want := program()
+	want.Shed.Limits = []shed.Limit{{Name: "a", Rule: limits.LeakyBucket{Capacity: 7, Leak: limits.PerSecond(3)}}}
+	want.Shed.Clients = shed.Clients{Unknown: "exempt"}
+	want.Shed.Concurrency = concurrency.Config{Max: 9, Initial: 6}
+	want.Shed.Queue = shed.Queue{Capacity: 3}
+	want.Shed.Health = health.Config{CPU: health.Thresholds{Low: 0.75, High: 0.8}, WarmUp: 5 * time.Second}
+	want.Pumpkin = Pumpkin{AdminListen: DefaultAdminListen, TokenFile: "dir/admin.token"}
+	same(t, parsed(t, `
+clients: {unknown: exempt}
+limits: [{name: a, leaky_bucket: {capacity: 7, leak: 3/s}}]
+concurrency: {max: 9, initial: 6}
+queue: {capacity: 3}
+health: {cpu: {high: 0.8}}
+pumpkin: {admin: {token_file: admin.token}}
+`, program()), &want)
+}
+
+func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
+	c, err := Load("testdata/good/everything.yaml", Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, c, &Config{
+		Shed: shed.Config{
+			Clients: shed.Clients{
+				Identify: []string{"principal", "api_key", "ip"}, APIKeyHeader: "X-Client-Key",
+				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Forwarded: "CF-Connecting-IP", IPv6Prefix: 56,
+				Unknown: "shared", ExemptFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+			},
+			Limits: []shed.Limit{
+				{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}, Per: shed.PerIP},
+				{Name: "smooth-writes", Rule: limits.LeakyBucket{Capacity: 100, Leak: limits.PerSecond(50)}, Per: shed.PerClientRoute,
+					Excess: shed.Delay, MaxWait: 3 * time.Second, Routes: []string{"write"}},
+			},
+			Routes: []shed.Route{
+				{Name: "reports", Match: "POST /reports", Cost: 5, Priority: shed.Sheddable, Feature: "reports"},
+				{Name: "write", Match: "POST /orders/{id}", Priority: shed.CriticalPlus},
+				{Name: "events", Match: "GET /events", LongLived: 100},
+				{Name: "probes", Match: "GET /healthz", Exempt: true},
+			},
+			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 3, Max: 400, Initial: 30},
+			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
+			Health:      health.Config{CPU: health.Thresholds{Low: 0.7, High: 0.9}},
+		},
+		Pumpkin: Pumpkin{PollAfter: 30 * time.Second, AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token"},
+	})
+}
+
+func TestZeroInTheFileMeansZero(t *testing.T) {
+	if q := parsed(t, "queue: {capacity: 0}", Config{}).Shed.Queue; q.Capacity >= 0 {
+		t.Errorf("capacity 0 became %d, which is the default", q.Capacity)
+	}
+	l := parsed(t, "limits: [{name: a, token_bucket: {capacity: 0, refill: 1/s}}]", Config{}).Shed.Limits
+	if rule := l[0].Rule.(limits.TokenBucket); rule.Capacity != 0 {
+		t.Errorf("capacity 0 became %d", rule.Capacity)
+	}
+}
+
+func TestAFixedLimitIsNotHeldToTheDefaultBounds(t *testing.T) {
+	for text, want := range map[string]int{
+		"concurrency: {algorithm: fixed, initial: 1}":    1,
+		"concurrency: {algorithm: fixed, initial: 1000}": 1000,
+	} {
+		if c := parsed(t, text, Config{}).Shed.Concurrency; c.Initial != want || c.Algorithm != "fixed" {
+			t.Errorf("%s: %+v", text, c)
+		}
+	}
+}
+
+func TestThePathOfTheTokenFileIsRelativeToTheFile(t *testing.T) {
+	for name, want := range map[string]string{"f.yaml": "a/t", "/etc/spillway/f.yaml": "/etc/spillway/a/t", "../f.yaml": "../a/t"} {
+		c, err := Parse(name, []byte("pumpkin: {admin: {token_file: a/t}}"), Config{})
+		if err != nil || c.Pumpkin.TokenFile != want {
+			t.Errorf("%s: %+v, %v, want %s", name, c, err, want)
+		}
+	}
+	if c := parsed(t, "pumpkin: {admin: {token_file: /run/t}}", Config{}); c.Pumpkin.TokenFile != "/run/t" {
+		t.Errorf("an absolute path became %s", c.Pumpkin.TokenFile)
+	}
+}
+
+func TestTheResultSharesNoMemoryWithTheProgram(t *testing.T) {
+	over := program()
+	c := parsed(t, "queue: {}", over)
+	c.Shed.Routes[0].Name = "changed"
+	c.Shed.Clients.Identify[0] = "changed"
+	c.Shed.Clients.TrustedProxies[0] = netip.Prefix{}
+	c.Shed.Clients.ExemptFrom[0] = netip.Prefix{}
+	if !reflect.DeepEqual(over.Shed.Routes, program().Shed.Routes) || !reflect.DeepEqual(over.Shed.Clients, program().Shed.Clients) {
+		t.Error("writing to the result changed the program's configuration")
+	}
+}
