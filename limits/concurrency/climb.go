@@ -7,20 +7,37 @@ import "time"
 type climb struct {
 	on         bool
 	until      time.Duration // no attempt before
+	failed     int           // attempts in a row
 	from       int           // the limit before
 	rate, mean float64       // throughput and latency before
 }
 
-// pauseAfterFailure is how long after a failed attempt the next may follow.
-const pauseAfterFailure = 4 * time.Second
+// After a failed attempt the next follows after a pause that doubles from the shorter to the longer: a first failure may be
+// noise, and a second look soon is cheap, but every one fills the backend's queue for some tenths of a second.
+const (
+	shortestPause = 500 * time.Millisecond
+	longestPause  = 8 * time.Second
+)
+
+// How far above the baseline latency may be for an attempt. The first attempts are generous, for a baseline from few samples
+// is easily too low, and what counts in the end is whether throughput follows. Where the gradient rests latency is 1.2 times
+// the baseline or more, so that later attempts are only made below that.
+const (
+	generous = 1.4
+	strict   = 1.1
+)
 
 // start tries twice the limit if it is used up and the latency shows no queue. It reports whether it did.
 func (c *climb) start(e *Estimator, w *window) bool {
-	if e.now < c.until || e.limit >= e.cfg.Max || w.ok < windowSamples || max(e.latency, e.past.mean()) > 1.1*e.baseline ||
+	queueless := strict * e.baseline
+	if c.failed == 0 {
+		queueless = generous * e.baseline
+	}
+	if e.now < c.until || e.limit >= e.cfg.Max || w.ok < windowSamples || max(e.latency, e.past.mean()) > queueless ||
 		e.latency < quicker*e.baseline { // a baseline out of date hides a queue
 		return false
 	}
-	*c = climb{on: true, from: e.limit, rate: e.rate, mean: e.latency}
+	c.on, c.from, c.rate, c.mean = true, e.limit, e.rate, e.latency
 	e.set(2*e.limit, Doubled)
 	e.settle(e.latency)
 	return true
@@ -35,10 +52,11 @@ func (c *climb) end(e *Estimator, w *window) {
 	case !w.saturated(): // so much was not wanted: keep what was used
 		e.set(max(c.from, w.inFlight), Returned)
 	case e.rate > 1.3*c.rate && e.latency < 1.5*c.mean:
-		// More came of it; the next window may double again.
+		c.failed = 0 // the next window may double again
 	default:
 		// The throughput seen now is all there is: go to where the gradient would end, but not outside of what was tried.
-		c.until = e.now + pauseAfterFailure
+		c.until = e.now + min(shortestPause<<min(c.failed, 10), longestPause)
+		c.failed++
 		e.set(min(max(int(rest(e.rate, e.baseline)), c.from), e.limit), Returned)
 		e.settle(e.latency)
 	}

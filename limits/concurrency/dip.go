@@ -59,7 +59,7 @@ func (d *dip) lower(e *Estimator) bool {
 	if d.count == 0 {
 		depth = firstDepth
 	}
-	low := max(e.cfg.Min, int(math.Ceil(depth*d.rate*e.baseline/float64(time.Second))))
+	low := max(e.cfg.Min, int(depth*d.rate*e.baseline/float64(time.Second)))
 	if d.row >= dipRow || float64(low) > 0.9*float64(e.Limit()) {
 		return false
 	}

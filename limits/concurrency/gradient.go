@@ -9,7 +9,7 @@ import (
 
 // Constants of Gradient2, as its authors chose them.
 const (
-	queueSize = 4   // growth per step while there is no queueing, before smoothing
+	queueSize = 4   // growth per step while there is no queueing, before smoothing; less for small limits
 	smoothing = 0.2 // share of the new value in the next
 )
 
@@ -25,7 +25,7 @@ const frozen = math.MaxInt32
 // gradient is Gradient2 of go-concurrency-limits, used for its arithmetic only:
 //
 //	g  = clamp(tolerance·baseline/latency, 0.5, 1)
-//	L' = 0.8·L + 0.2·(g·L + 4)
+//	L' = 0.8·L + 0.2·(g·L + queue)
 //
 // The baseline is ours: the library is primed with it and built anew when it changes. The library must never see a time
 // of 0 or less (0/0 makes its estimate NaN for ever), ignores drops, and does not clamp where it starts.
@@ -44,7 +44,7 @@ func (g *gradient) anchor(limitNow int, baseline float64) {
 	if !(baseline >= 1) || math.IsInf(baseline, 1) {
 		return
 	}
-	lib, err := limit.NewGradient2Limit("", g.last, g.high, g.low, func(int) int { return queueSize }, smoothing, frozen, nil, nil)
+	lib, err := limit.NewGradient2Limit("", g.last, g.high, g.low, queue, smoothing, frozen, nil, nil)
 	if err != nil { // only for low > high, which Config refuses
 		return
 	}
@@ -69,8 +69,13 @@ func (g *gradient) step(now time.Duration, latency float64, inFlight int, didDro
 	return got
 }
 
+// queue is the growth for a limit: 4, but not more than a third of the limit, and at least 1. A queue of 4 in front of one or
+// two slots would be most of a request's latency.
+func queue(limit int) int { return min(max(limit/3, 1), queueSize) }
+
 // rest is where the steps end at a given throughput: with L = rate·latency (Little), L' = L solves to
-// tolerance·rate·baseline + 4.
+// tolerance·rate·baseline + queue(L).
 func rest(rate, baseline float64) float64 {
-	return tolerance*rate*baseline/float64(time.Second) + queueSize
+	busy := tolerance * rate * baseline / float64(time.Second)
+	return busy + min(max(busy/2, 1), queueSize)
 }

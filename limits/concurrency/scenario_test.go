@@ -95,7 +95,7 @@ func TestVaryingServiceTimesDoNotCollapseTheLimit(t *testing.T) {
 }
 
 func TestTheLimitDoesNotRunAwayUnderLastingOverload(t *testing.T) {
-	const minutes = 20
+	const minutes = 4
 	run := func(l limiter) (high int) {
 		s := newSim(l, 16, 1.5, false, 1).run(minutes * time.Minute)
 		_, high = s.limits(minutes*60-60, minutes*60)
