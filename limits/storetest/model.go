@@ -15,6 +15,7 @@ import (
 type model struct {
 	mu       sync.Mutex
 	balances map[place]account
+	known    map[limits.Rule]figures // figuresOf, remembered: they cost more than the rest
 }
 
 type place struct{ policy, key string }
@@ -25,7 +26,18 @@ type account struct {
 	last, since int64
 }
 
-func newModel() *model { return &model{balances: make(map[place]account)} }
+func newModel() *model {
+	return &model{balances: make(map[place]account), known: make(map[limits.Rule]figures)}
+}
+
+func (m *model) figures(r limits.Rule) *figures {
+	f, ok := m.known[r]
+	if !ok {
+		f = figuresOf(r)
+		m.known[r] = f
+	}
+	return &f
+}
 
 // figures is what a rule means, in tokens and µs.
 type figures struct {
@@ -127,7 +139,7 @@ func (m *model) decide(now time.Time, charges []limits.Charge, take bool) (limit
 		if c.Cost < 0 {
 			return limits.Decision{}, errors.New("model: negative cost")
 		}
-		f, at := figuresOf(c.Policy.Rule()), place{c.Policy.Name(), c.Key}
+		f, at := m.figures(c.Policy.Rule()), place{c.Policy.Name(), c.Key}
 		a, seen := after[at]
 		if !seen {
 			a = f.at(m.account(at), t)
@@ -147,7 +159,7 @@ func (m *model) decide(now time.Time, charges []limits.Charge, take bool) (limit
 	}
 	for i := range verdicts {
 		v := &verdicts[i]
-		f, at := figuresOf(v.Policy.Rule()), place{v.Policy.Name(), v.Key}
+		f, at := m.figures(v.Policy.Rule()), place{v.Policy.Name(), v.Key}
 		a := after[at]
 		if !d.Allowed {
 			a, v.Delay = f.at(m.account(at), t), 0
@@ -220,7 +232,7 @@ func (m *model) Refund(_ context.Context, now time.Time, d limits.Decision) erro
 		if !d.Allowed || v.Taken == limits.NotTaken {
 			continue
 		}
-		f, at := figuresOf(v.Policy.Rule()), place{v.Policy.Name(), v.Key}
+		f, at := m.figures(v.Policy.Rule()), place{v.Policy.Name(), v.Key}
 		a := f.at(m.account(at), now.UnixMicro())
 		if a.used.Sign() == 0 || v.Taken < a.since {
 			continue // it has been full since
