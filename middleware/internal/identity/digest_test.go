@@ -85,7 +85,7 @@ func TestAPIKeyHeaderIsConfigurable(t *testing.T) {
 	if got := r.Identify(request("1.2.3.4:1", "Authorization", "Bearer t"), "").Client; !strings.HasPrefix(got, "key:") {
 		t.Errorf("the client is %q", got)
 	}
-	if got := r.TakesAPIKeys(); got != "Authorization" {
+	if got := r.TakesAPIKeys(); got != "authorization" {
 		t.Errorf("keys go into %q", got)
 	}
 	if got := resolver(t, shed.Clients{Identify: []string{"ip"}}).TakesAPIKeys(); got != "" {

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,7 +44,8 @@ const (
 // Resolver finds out who sent a request. Make one with New.
 type Resolver struct {
 	ways       []way
-	keyHeader  string
+	keyHeader  string // canonical
+	keyField   string // as configured
 	trusted    prefixes
 	forwarded  forwarding
 	ipv6Bits   int
@@ -69,7 +71,7 @@ func New(clients shed.Clients, principals bool) (*Resolver, error) {
 	if !ok {
 		return nil, fmt.Errorf("clients.api_key_header %q is no header name; use letters, digits and dashes", clients.APIKeyHeader)
 	}
-	r.keyHeader = keyHeader
+	r.keyHeader, r.keyField = keyHeader, cmp.Or(clients.APIKeyHeader, DefaultAPIKeyHeader)
 	r.forwarded = forwardingOf(clients.Forwarded)
 	if r.forwarded.header, ok = headerName(r.forwarded.header, ""); !ok {
 		return nil, fmt.Errorf("clients.forwarded %q is neither x_forwarded_for nor forwarded nor a header name", clients.Forwarded)
@@ -178,11 +180,12 @@ func (r *Resolver) name(w way, req *http.Request, principal string, ip netip.Add
 	return string(name)
 }
 
-// TakesAPIKeys returns the header by which clients can say who they are, or "" where API keys name nobody.
+// TakesAPIKeys returns the header by which clients can say who they are, as the configuration spells it, or "" where API
+// keys name nobody.
 func (r *Resolver) TakesAPIKeys() string {
 	for _, w := range r.ways {
 		if w == byAPIKey {
-			return r.keyHeader
+			return r.keyField
 		}
 	}
 	return ""
