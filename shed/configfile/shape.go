@@ -82,14 +82,15 @@ var fileShape = shape{
 // longestWait bounds the waits of queues: what waits longer holds a connection that its client has given up.
 const longestWait = int64(10 * time.Minute)
 
+// joined takes out of a name what people forget or mix up.
+var joined = strings.NewReplacer("-", "", "_", "", " ", "")
+
 // suggestion returns the name that was probably meant by wrong, or "".
 func suggestion(wrong string, names []string) string {
 	if len(wrong) > 64 {
 		return ""
 	}
-	fold := func(s string) string {
-		return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(s))
-	}
+	fold := func(s string) string { return joined.Replace(strings.ToLower(s)) }
 	best, least := "", 1+max(1, len(wrong)/3)
 	for _, name := range names {
 		if d := distance(fold(wrong), fold(name)); d < least {
