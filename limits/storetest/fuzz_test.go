@@ -11,8 +11,8 @@ import (
 // FuzzTranscript lets the fuzzer choose rules, times, costs and refunds, and compares Memory with the model.
 func FuzzTranscript(f *testing.F) {
 	for seed := range uint64(6) {
-		script := make([]byte, 0, 800)
-		for r := rand.NewPCG(seed, 1); len(script) < 800; {
+		script := make([]byte, 0, 400)
+		for r := rand.NewPCG(seed, 1); len(script) < 400; {
 			script = binary.LittleEndian.AppendUint64(script, r.Uint64())
 		}
 		f.Add(script)
@@ -26,7 +26,7 @@ func FuzzTranscript(f *testing.F) {
 		p := newPlay(m, 1)
 		p.rand = rand.New(source)
 		p.policies[0] = policy("fuzzed", p.anyRule())
-		for step := 0; len(source.rest) > 0 && step < 500; step++ {
+		for step := 0; len(source.rest) > 0 && step < 100; step++ {
 			if err := p.step(); err != nil {
 				t.Fatalf("step %d: %v", step, err)
 			}
