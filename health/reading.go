@@ -1,0 +1,71 @@
+package health
+
+import "time"
+
+// State says how far a reading can be trusted. The zero value is Warming.
+type State uint8
+
+// The states. OK and Stale have a pressure; the others have no opinion, which is neither 0 nor 1.
+const (
+	// Warming: too little has been seen, or the start-up time in which health only observes is not over.
+	Warming State = iota
+	// OK: the value is at most three intervals old.
+	OK
+	// Stale: the source is silent, but for less than 10 s; the last value holds: neither cut nor raise because of it.
+	Stale
+	// Absent: there is nothing of this kind here, e.g. no CPU quota and therefore no throttling. Not an error.
+	Absent
+	// Failed: the source has given nothing usable for 10 s, or has never worked.
+	Failed
+)
+
+var stateNames = [...]string{"warming", "ok", "stale", "absent", "failed"}
+
+// String is the state in one lower-case word, as in metrics and the debug view.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+// MarshalText is String, so that a State reads as a word in JSON.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Known reports whether a reading in this state has a pressure.
+func (s State) Known() bool { return s == OK || s == Stale }
+
+// Reading is what one signal says.
+type Reading struct {
+	// Signal is the signal's name: "cpu" or "throttle".
+	Signal string
+	// State says whether Pressure counts.
+	State State
+	// Measured reports whether there is a Value at all; without one Value, Pressure and Age are 0 and mean nothing.
+	Measured bool
+	// Value is the smoothed measurement, a fraction of 1.
+	Value float64
+	// Pressure is what Value means by the signal's thresholds, in [0,1]. It counts only if State.Known(); while warming it
+	// shows what would count.
+	Pressure float64
+	// Age is the time since Value last had news.
+	Age time.Duration
+	// Source says what is measured, in words.
+	Source string
+	// Error is the text of the last failure, empty if the last sample was fine.
+	Error string
+	// Discarded counts unusable samples by reason; nil if there were none. The caller owns it.
+	Discarded map[Reason]uint64
+	// Transitions counts the changes of State that the sampler has seen.
+	Transitions uint64
+}
+
+// Status is everything health knows, for the debug view. The caller owns it.
+type Status struct {
+	// Pressure is the maximum over the signals that have one. It counts only if State.Known().
+	Pressure float64
+	// State is that of the signal that decides Pressure (the freshest of several); without any it says why there is none.
+	State State
+	// Signals are the readings, always in the same order; empty if health is off, not started or closed.
+	Signals []Reading
+}
