@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/middleware"
@@ -50,7 +51,8 @@ func BenchmarkMiddleware(b *testing.B) {
 		serving(b, wrapHTTP(b, middleware.Config{Shedder: s}, trivial), 200)
 	})
 	b.Run("refused-429", func(b *testing.B) {
-		s := open(b, 10, func(c *shed.Config) { c.Routes, c.Limits = routes, []shed.Limit{bucket("per-client", 1)} })
+		slow := shed.Limit{Name: "per-client", Rule: limits.TokenBucket{Capacity: 1, Refill: limits.Rate{Amount: 1, Per: 90 * time.Second}}}
+		s := open(b, 10, func(c *shed.Config) { c.Routes, c.Limits = routes, []shed.Limit{slow} })
 		h := wrapHTTP(b, middleware.Config{Shedder: s}, trivial)
 		call(h, "GET", "/api/items", "192.0.2.1:1")
 		serving(b, h, 429)

@@ -101,7 +101,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 	}
 	v := Visit{edge: e, permit: permit}
 	if d := permit.Decision(); d != nil && e.fields != nil {
-		e.fields.set(header, d, false)
+		e.fields.set(header, new([2]string), d, false)
 	}
 	var rec *recorder
 	v.Writer, rec = record(w, e.shedder)
@@ -134,10 +134,10 @@ func (v *Visit) Leave() { v.permit.Done(v.outcome) }
 
 // Rejection makes a refusal of an error of Enter. It is nil if nobody is left to answer.
 func (e *Edge) Rejection(r *http.Request, err error) *shed.Rejection {
-	var rejection *shed.Rejection
-	switch {
-	case errors.As(err, &rejection):
+	if rejection, ok := errors.AsType[*shed.Rejection](err); ok {
 		return rejection
+	}
+	switch {
 	case errors.Is(err, shed.ErrClosed):
 		return closedRejection
 	case r.Context().Err() != nil:

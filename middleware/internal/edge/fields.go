@@ -23,9 +23,9 @@ type fields struct {
 	policies ready[string]
 }
 
-// set adds both fields for all verdicts of a decision. Lines that a limiter further out has set stay; a policy that is in
-// them already is not listed twice.
-func (f *fields) set(header http.Header, d *limits.Decision, refused bool) {
+// set adds both fields for all verdicts of a decision. Their values are kept in place, which belongs to the response from
+// then on. Lines that a limiter further out has set stay; a policy that is in them already is not listed twice.
+func (f *fields) set(header http.Header, place *[2]string, d *limits.Decision, refused bool) {
 	var policyBuf, stateBuf [192]byte
 	policies, states := policyBuf[:0], stateBuf[:0]
 	before := header[policyField]
@@ -45,13 +45,13 @@ func (f *fields) set(header http.Header, d *limits.Decision, refused bool) {
 		line = string(policies)
 		f.policies.keep(line, line)
 	}
-	values := [...]string{line, string(states)}
+	place[0], place[1] = line, string(states)
 	if before == nil {
-		header[policyField], header[stateField] = values[:1:1], values[1:]
+		header[policyField], header[stateField] = place[:1:1], place[1:]
 		return
 	}
-	header[policyField] = append(before, values[0])
-	header[stateField] = append(header[stateField], values[1])
+	header[policyField] = append(before, place[0])
+	header[stateField] = append(header[stateField], place[1])
 }
 
 // listed reports whether one of the lines names the policy already.

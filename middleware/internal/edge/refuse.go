@@ -29,32 +29,38 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 		delete(header, "Last-Modified")
 	}
 	a := e.answers.of(rejection)
-	values := new([5]string) // one allocation holds the values of all fields
-	header["Content-Type"] = one(values, 0, ProblemContentType)
-	header["Cache-Control"] = one(values, 1, "no-store")
+	values := new(values) // one allocation for all fields
+	header["Content-Type"] = one(&values.contentType, ProblemContentType)
+	header["Cache-Control"] = one(&values.cacheControl, "no-store")
 	if seconds := retrySeconds(rejection); seconds > 0 {
 		if later := header["Retry-After"]; len(later) == 1 {
 			n, _ := strconv.ParseInt(later[0], 10, 64)
 			seconds = max(seconds, n)
 		}
-		header["Retry-After"] = one(values, 2, strconv.FormatInt(seconds, 10))
+		header["Retry-After"] = one(&values.retryAfter, strconv.FormatInt(seconds, 10))
 	}
 	if rejection.Feature != "" && rejection.Reason == shed.FeatureOff {
-		header["Pumpkin-Feature"] = one(values, 3, rejection.Feature)
+		header["Pumpkin-Feature"] = one(&values.feature, rejection.Feature)
 	}
 	if unread(r) || rejection.Reason == Closed && r.ProtoMajor == 1 {
-		header["Connection"] = one(values, 4, "close")
+		header["Connection"] = one(&values.connection, "close")
 	}
 	if e.fields != nil && rejection.Decision != nil {
-		e.fields.set(header, rejection.Decision, true)
+		e.fields.set(header, &values.quota, rejection.Decision, true)
 	}
 	return a
 }
 
-// one stores a field's value and returns it as a list that cannot grow into its neighbours.
-func one(values *[5]string, i int, value string) []string {
-	values[i] = value
-	return values[i : i+1 : i+1]
+// values holds the values of a refusal's fields, each of which is a list of one.
+type values struct {
+	contentType, cacheControl, retryAfter, feature, connection [1]string
+	quota                                                      [2]string
+}
+
+// one stores a value and returns it as a list that cannot grow into its neighbours.
+func one(place *[1]string, value string) []string {
+	place[0] = value
+	return place[:1:1]
 }
 
 // unread reports whether the connection has to be closed because of a body that nobody reads. On HTTP/1.x net/http would
