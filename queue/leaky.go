@@ -133,7 +133,7 @@ func (l *Leaky) join(key Key, p *parked, now time.Duration, ended, tooLate bool)
 	line := l.lines[key]
 	if err != nil {
 		if line != nil { // who was charged after p may be parked already, one step too late
-			line.moveUp(line.behind(p.due), p.step, now)
+			line.moveUp(line.behind(p.due), p.step)
 			line.arm(now)
 		}
 		return nil, err
@@ -162,7 +162,7 @@ func (l *Leaky) leave(line *turns, p *parked) error {
 	line.unlink(p)
 	l.parked--
 	l.counts.GaveUp++
-	line.moveUp(behind, p.step, now)
+	line.moveUp(behind, p.step)
 	line.arm(now)
 	return errGaveUp
 }

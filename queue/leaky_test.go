@@ -138,8 +138,8 @@ func TestAHeavyCallerGivesOnItsWholeCost(t *testing.T) {
 	})
 }
 
-// A turn of a token bucket comes when the caller's own cost is covered. A light one behind a heavy one that gives up may
-// then start before the heavy one would have, but never before who stands before both.
+// A turn of a token bucket comes when the caller's own cost is covered: a light one behind a heavy one that gives up may
+// start before the heavy one would have, but never before who stands before both.
 func TestMovingUpNeverOvertakesAnybody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := NewLeaky(0)
@@ -248,6 +248,40 @@ func TestACancelInTheInstantOfTheTurnEndsExactlyOneWay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The same race, step by step: the turn has come, but the caller has seen its context end first.
+func TestWhoWasReleasedKeepsItsTurnAlthoughItLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLeaky(0)
+		p, next := &parked{due: step, step: step}, &parked{due: 2 * step, step: step}
+		line, _ := l.join(alice, p, 0, false, false)
+		l.join(alice, next, 0, false, false)
+		time.Sleep(step)
+		synctest.Wait() // the timer has released p
+		if err := l.leave(line, p); err != nil {
+			t.Errorf("got %v, want the turn", err)
+		}
+		if s := l.Status(); s.Parked != 1 || s.Started != 1 || s.GaveUp != 0 || next.due != 2*step {
+			t.Errorf("%+v and a next turn at %v, want one started and the next unmoved", s, next.due)
+		}
+		l.Close()
+	})
+}
+
+func TestWhoMovedUpIsStillBehindWhoStandsBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLeaky(0)
+		first := park(l, alice, 3*step, step)
+		heavy := park(l, alice, 4*step, time.Hour)
+		last := park(l, alice, 5*step, step)
+		heavy.leave() // last moves up to 3 steps, and no further
+		synctest.Wait()
+		first.leave() // and now to 2
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		startedAt(t, last, 2*step)
+	})
 }
 
 func TestAHundredKeysWaitApart(t *testing.T) {

@@ -49,16 +49,15 @@ func (t *turns) behind(due time.Duration) *parked {
 	return p
 }
 
-// moveUp lets p and all behind it start step sooner, but neither before now nor before whoever stands before them: the
-// order stays.
-func (t *turns) moveUp(p *parked, step, now time.Duration) {
+// moveUp lets p and all behind it start step sooner, but not before whoever stands before them: the order stays. A turn may
+// come to lie in the past; it has come, then.
+func (t *turns) moveUp(p *parked, step time.Duration) {
 	for ; p != nil; p = p.next {
-		earliest := now
+		earliest := time.Duration(0)
 		if p.prev != nil {
-			earliest = max(earliest, p.prev.due)
+			earliest = p.prev.due
 		}
-		// Never later than before, whatever step is.
-		p.due = min(p.due, max(p.due-step, earliest))
+		p.due = max(p.due-step, earliest)
 	}
 }
 

@@ -17,6 +17,8 @@ type dip struct {
 	phased  time.Duration // when the phase began
 	rate    float64       // before the dip
 	mean    float64       // before the dip
+	depth   float64       // share of the slots as they seem now
+	longest float64       // latency that may be expected at first
 	next    time.Duration // none before, unless latency is suspicious
 	ended   time.Duration // end of the last one
 	count   int           // how many have been measured
@@ -32,8 +34,8 @@ const (
 )
 
 const (
-	dipDepth   = 0.75 // of the slots; 0.5 the first time, when the number of slots is unknown
-	firstDepth = 0.5
+	dipDepth   = 0.75
+	halfDepth  = 0.5 // the first time, and while nearly all of the latency turns out to be queue
 	dipSamples = 50
 	dipPeriod  = 8 * time.Second // between dips in the long run
 	dipRow     = 8               // at most so many in a row
@@ -44,7 +46,10 @@ func (d *dip) on() bool { return d.phase != noDip }
 // start begins a dip. It reports false if the limit is too near to its floor for one.
 func (d *dip) start(e *Estimator) bool {
 	d.rate, d.mean = e.past.rate(), e.past.mean()
-	d.started, d.row = e.now, 0
+	d.started, d.row, d.depth, d.longest = e.now, 0, dipDepth, d.mean
+	if d.count == 0 {
+		d.depth = halfDepth
+	}
 	if !d.lower(e) {
 		d.next = e.now + dipPeriod
 		return false
@@ -55,11 +60,7 @@ func (d *dip) start(e *Estimator) bool {
 
 // lower enters the next dip of a row.
 func (d *dip) lower(e *Estimator) bool {
-	depth := dipDepth
-	if d.count == 0 {
-		depth = firstDepth
-	}
-	low := max(e.cfg.Min, int(depth*d.rate*e.baseline/float64(time.Second)))
+	low := max(e.cfg.Min, int(d.depth*d.rate*e.baseline/float64(time.Second)))
 	if d.row >= dipRow || float64(low) > 0.9*float64(e.Limit()) {
 		return false
 	}
@@ -73,7 +74,7 @@ func (d *dip) lower(e *Estimator) bool {
 func (d *dip) drain(e *Estimator, s Sample) {
 	if d.phase == draining && s.InFlight <= d.limit {
 		d.phase, d.phased = measuring, e.now
-		e.settle(d.mean)
+		e.settle(d.longest)
 	}
 }
 
@@ -116,6 +117,10 @@ func (d *dip) end(e *Estimator, w *window) {
 	switch {
 	case seen < 0.8*e.baseline:
 		// The baseline held a queue. The dip was not deep enough either, perhaps: again, from the better one.
+		d.depth, d.longest = dipDepth, seen
+		if seen < 0.6*e.baseline {
+			d.depth = halfDepth
+		}
 		e.setBaseline(seen)
 		if d.lower(e) {
 			return

@@ -19,9 +19,10 @@ type Sample struct {
 // Estimator turns samples into a limit. It is a pure machine: no clock, no lock, no goroutine; its owner passes now, which
 // counts from any start and does not run backwards, and calls it under a lock of its own. New makes one.
 type Estimator struct {
-	cfg  Config
-	grad *gradient // nil for a fixed limit
-	now  time.Duration
+	cfg   Config
+	grad  *gradient // nil for a fixed limit
+	now   time.Duration
+	heard time.Duration // when the last sample came
 
 	limit    int // the estimate
 	win      window
@@ -103,9 +104,16 @@ func (e *Estimator) Status() Status {
 	}
 }
 
+// longSilence is how long after a sample the next is a fresh start; the limit and the baseline stay.
+const longSilence = 10 * time.Second
+
 // Observe takes in one piece of work that ended at now. The limit may be another one afterwards.
 func (e *Estimator) Observe(now time.Duration, s Sample) {
 	e.Tick(now)
+	if e.now-e.heard >= longSilence { // what was before is no company for what comes now
+		e.past, e.slow, e.first = history{}, 0, window{}
+	}
+	e.heard = e.now
 	e.dip.drain(e, s)
 	if e.now >= e.settled || s.Dropped {
 		e.win.add(s, e.Limit())
@@ -133,7 +141,6 @@ func (e *Estimator) judgeIfRipe() {
 		return
 	}
 	w := e.win
-	quiet := e.now - w.opened
 	e.win = window{opened: e.now}
 	if w.empty() {
 		return
@@ -141,9 +148,6 @@ func (e *Estimator) judgeIfRipe() {
 	e.rate, e.latency = w.rate(e.now), w.mean()
 	if e.grad == nil {
 		return
-	}
-	if quiet >= 10*windowLongest { // what was before so long a silence is no company for what comes now
-		e.past, e.slow = history{}, 0
 	}
 	e.judge(&w)
 }
@@ -291,6 +295,6 @@ func (e *Estimator) set(limit int, why Change) {
 
 // settle leaves out what ends within the given latency: it began under another limit.
 func (e *Estimator) settle(latency float64) {
-	e.settled = e.now + time.Duration(min(latency, float64(10*windowLongest)))
+	e.settled = e.now + time.Duration(min(latency, float64(longSilence)))
 	e.win = window{opened: e.settled}
 }

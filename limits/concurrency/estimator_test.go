@@ -1,9 +1,11 @@
 package concurrency
 
 import (
+	"math"
 	"testing"
 	"time"
 
+	"github.com/platinummonkey/go-concurrency-limits/limit"
 	"pgregory.net/rapid"
 )
 
@@ -155,24 +157,49 @@ func TestTheSameSamplesGiveTheSameLimits(t *testing.T) {
 	}
 }
 
+// poisoned is a library limit that has seen what it must never see: its first time is 0, so that it has divided 0 by 0.
+func poisoned(t *testing.T) *limit.Gradient2Limit {
+	t.Helper()
+	lib, err := limit.NewGradient2Limit("", 20, 500, 4, queue, smoothing, frozen, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lib.OnSample(0, 0, 20, false)
+	if got := lib.EstimatedLimit(); got >= 4 && got <= 500 {
+		t.Fatalf("the library made %d of it: the poison does not work", got)
+	}
+	return lib
+}
+
 func TestGradientStartsAnewWhenTheLibraryLosesItsMind(t *testing.T) {
 	g := gradient{low: 4, high: 500}
 	g.anchor(20, float64(10*time.Millisecond))
-	for range 1000 { // what must never happen: a time of 0 makes the library divide 0 by 0
-		g.lib.OnSample(0, 0, 20, false)
+	g.lib = poisoned(t)
+	if got := g.step(0, float64(10*time.Millisecond), 20, false); got != 20 {
+		t.Errorf("limit %d by a broken library, want the last good one of 20", got)
 	}
-	for i, latency := range []float64{float64(10 * time.Millisecond), float64(10 * time.Millisecond), 0, -1} {
-		if got := g.step(0, latency, 20, false); got < 4 || got > 500 {
-			t.Errorf("step %d: %d", i, got)
-		}
-	}
-	g.anchor(20, float64(10*time.Millisecond))
-	before := g.step(0, float64(10*time.Millisecond), 20, false)
+	got := 0
 	for range 20 {
-		before = g.step(0, float64(10*time.Millisecond), 40, false)
+		got = g.step(0, float64(10*time.Millisecond), 40, false)
 	}
-	if before <= 30 {
-		t.Errorf("limit %d after twenty good steps, want growth", before)
+	if got <= 30 {
+		t.Errorf("limit %d after twenty good steps, want growth again", got)
+	}
+}
+
+func TestGradientIsNeverFedATimeThatIsNone(t *testing.T) {
+	for _, latency := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		g := gradient{low: 4, high: 500}
+		g.anchor(20, float64(10*time.Millisecond))
+		for range 100 {
+			if got := g.step(0, latency, 20, false); got != 20 {
+				t.Fatalf("latency %v moved the limit to %d", latency, got)
+			}
+		}
+		g.anchor(20, latency)
+		if got := g.step(0, float64(10*time.Millisecond), 20, false); got != 20 {
+			t.Errorf("baseline %v moved the limit to %d", latency, got)
+		}
 	}
 }
 
@@ -180,12 +207,12 @@ func TestGradientComesToRestAtTheToleratedQueue(t *testing.T) {
 	const slots, base = 16, float64(20 * time.Millisecond)
 	g := gradient{low: 4, high: 500}
 	g.anchor(60, base)
-	limit := 60
+	at := 60
 	for range 200 {
-		limit = g.step(0, base*max(1, float64(limit)/slots), limit, false)
+		at = g.step(0, base*max(1, float64(at)/slots), at, false)
 	}
-	if want := int(rest(slots/0.020, base)); limit < want-1 || limit > want+1 {
-		t.Errorf("rests at %d, want 1.2·16 + 4 = %d", limit, want)
+	if want := int(rest(slots/0.020, base)); at < want-1 || at > want+1 {
+		t.Errorf("rests at %d, want 1.2·16 + 4 = %d", at, want)
 	}
 }
 

@@ -1,0 +1,125 @@
+package concurrency
+
+import (
+	"testing"
+	"time"
+)
+
+// backend is a model without chance or delay, in a closed loop: the limit is always used up, and latency follows it at once.
+type backend struct {
+	slots   int
+	service time.Duration
+	now     time.Duration
+}
+
+// saturate keeps e at its limit for a while.
+func (b *backend) saturate(e *Estimator, lasting time.Duration) {
+	for until := b.now + lasting; b.now < until; {
+		at := e.Limit()
+		b.now += b.service / time.Duration(min(at, b.slots))
+		latency := b.service * time.Duration(max(at, b.slots)) / time.Duration(b.slots)
+		e.Observe(b.now, Sample{Latency: latency, InFlight: at})
+	}
+}
+
+// nearly tells whether got is want within a tenth.
+func nearly(got, want time.Duration) bool { return got > want*9/10 && got < want*11/10 }
+
+func TestARowOfDipsFindsTheBaselineFarBelowTheFirstLatency(t *testing.T) {
+	e, b := build(t, Config{Min: 1, Initial: 60}), backend{slots: 3, service: 20 * time.Millisecond}
+	b.saturate(e, 4*time.Second)
+	if got := e.Status().Baseline; !nearly(got, b.service) {
+		t.Errorf("baseline %v, want the service time of %v", got, b.service)
+	}
+	if e.Limit() > 6 {
+		t.Errorf("limit %d, want it to have gone straight to a few more than 3", e.Limit())
+	}
+}
+
+func TestUnexplainedLatencyBringsADipBeforeItIsDue(t *testing.T) {
+	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
+	for b.saturate(e, 30*time.Second); e.Status().Dipping || e.dip.next < b.now+4*time.Second; {
+		b.saturate(e, 10*time.Millisecond)
+	}
+	b.slots = 5
+	b.saturate(e, 2*time.Second)
+	if got := e.Limit(); got > 12 {
+		t.Errorf("limit %d two seconds after 11 of 16 slots were lost, want at most 12", got)
+	}
+	if got := e.Status().Baseline; !nearly(got, b.service) {
+		t.Errorf("baseline %v, want it still to be %v: the service has not become slower", got, b.service)
+	}
+}
+
+func TestASlowerServiceBecomesTheNewBaseline(t *testing.T) {
+	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
+	b.saturate(e, 10*time.Second)
+	before := e.Limit()
+	b.service *= 4
+	b.saturate(e, 5*time.Second)
+	if got := e.Status().Baseline; !nearly(got, b.service) {
+		t.Errorf("baseline %v, want %v", got, b.service)
+	}
+	b.saturate(e, 10*time.Minute)
+	if got := e.Status().Estimate; got < before-3 || got > before+3 {
+		t.Errorf("limit %d after ten minutes, want it near %d: there are as many slots as before", got, before)
+	}
+}
+
+func TestAQuickerServiceIsNoticedAndRaisesNothing(t *testing.T) {
+	e, b := build(t, Config{}), backend{slots: 16, service: 80 * time.Millisecond}
+	b.saturate(e, 20*time.Second)
+	b.service /= 4
+	b.saturate(e, 2*time.Second)
+	s := e.Status()
+	if !nearly(s.Baseline, b.service) || s.Estimate > 32 {
+		t.Errorf("baseline %v at limit %d after two seconds, want %v and no more than before", s.Baseline, s.Estimate, b.service)
+	}
+}
+
+func TestDipsAreRareAndShort(t *testing.T) {
+	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
+	b.saturate(e, 30*time.Second)
+	dipping, steps := 0, 6000
+	for range steps {
+		b.saturate(e, 10*time.Millisecond)
+		if e.Status().Dipping {
+			dipping++
+		}
+	}
+	if share := float64(dipping) / float64(steps); share > 0.03 || share == 0 {
+		t.Errorf("dipping %.1f %% of a minute, want some, and at most 3 %%", 100*share)
+	}
+}
+
+func TestThereIsNoDipWhereItWouldBeHardlyLower(t *testing.T) {
+	e, b := build(t, Config{Min: 20, Max: 20}), backend{slots: 16, service: 20 * time.Millisecond}
+	b.saturate(e, time.Minute)
+	if s := e.Status(); s.Limit != 20 || s.Change != Started {
+		t.Errorf("%+v, want a limit that never moved", s)
+	}
+}
+
+func TestADropInADipEndsItAndStillCounts(t *testing.T) {
+	e, b := build(t, Config{Initial: 40}), backend{slots: 100, service: 20 * time.Millisecond}
+	for !e.Status().Dipping {
+		b.saturate(e, time.Millisecond)
+	}
+	feed(e, b.now, time.Millisecond, 3000, Sample{InFlight: 1, Dropped: true})
+	if s := e.Status(); s.Dipping || s.Limit != DefaultMin {
+		t.Errorf("%+v, want the dip ended and the floor", s)
+	}
+}
+
+func TestALongSilenceMakesHistoryForgotten(t *testing.T) {
+	e := build(t, Config{})
+	end := feed(e, 0, time.Millisecond, 500, Sample{Latency: 20 * time.Millisecond, InFlight: 5})
+	if e.past.n < 3 {
+		t.Fatalf("%d windows, want several", e.past.n)
+	}
+	e.Tick(end + time.Second)
+	feed(e, end+11*time.Second, time.Millisecond, 300, Sample{Latency: 20 * time.Millisecond, InFlight: 5})
+	if e.past.n > 3 {
+		t.Errorf("%d windows, want only those after the silence", e.past.n)
+	}
+}
