@@ -136,15 +136,15 @@ func (m *Meter) Run(ctx context.Context, read func() Gauges) {
 	for {
 		select {
 		case <-t.C:
-			m.close(read())
+			m.Close(read())
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// close ends the open tick.
-func (m *Meter) close(g Gauges) {
+// Close ends the open tick, with the gauges of now. Run does so by itself.
+func (m *Meter) Close(g Gauges) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var second latencies

@@ -41,7 +41,7 @@ func TestEveryRequestIsCountedAsWhatBecameOfIt(t *testing.T) {
 		m.Observe(shed.Event{Kind: shed.Refused, Reason: reason})
 	}
 	m.Observe(shed.Event{Kind: shed.Finished, Outcome: shed.Success})
-	m.close(Gauges{Limit: 20, InFlight: 7, Waiting: 3, Pressure: 0.5})
+	m.Close(Gauges{Limit: 20, InFlight: 7, Waiting: 3, Pressure: 0.5})
 	want := []Tick{{
 		Seq: 1, Counts: Counts{Offered: 9, Served: 2, Delayed: 1, Over: 2, Full: 3, Off: 1},
 		Gauges: Gauges{Limit: 20, InFlight: 7, Waiting: 3, Pressure: 0.5}, P50: -1, P99: -1,
@@ -55,7 +55,7 @@ func TestEveryRequestIsCountedAsWhatBecameOfIt(t *testing.T) {
 	if _, total := m.After(0); total != want[0].Counts {
 		t.Errorf("total %+v, want %+v: the open tick does not count yet", total, want[0].Counts)
 	}
-	m.close(Gauges{})
+	m.Close(Gauges{})
 	if _, total := m.After(0); total.Offered != 10 {
 		t.Errorf("%d offered in total, want 10", total.Offered)
 	}
@@ -69,7 +69,7 @@ func TestOnlySuccessWithin250msIsGood(t *testing.T) {
 	m.Answered(503, ms)
 	m.Answered(429, ms)
 	m.Answered(404, ms)
-	m.close(Gauges{})
+	m.Close(Gauges{})
 	got := ticks(t, m, 0)[0]
 	if got.Good != 2 || got.P50 != 250 || got.P99 != 251 {
 		t.Errorf("good %d, p50 %d, p99 %d; want 2, 250, 251", got.Good, got.P50, got.P99)
@@ -80,7 +80,7 @@ func TestQuantilesLookBackOneSecond(t *testing.T) {
 	m := New()
 	m.Answered(200, 100*ms)
 	for i := range 2 * perSecond {
-		m.close(Gauges{})
+		m.Close(Gauges{})
 		want := 100
 		if i >= perSecond {
 			want = -1
@@ -97,7 +97,7 @@ func TestAfterGivesEachTickOnceAndAtMostAMinute(t *testing.T) {
 		t.Fatalf("a new meter has %d ticks", len(got))
 	}
 	for range Kept + 10 {
-		m.close(Gauges{})
+		m.Close(Gauges{})
 	}
 	newest := int64(Kept + 10)
 	for _, c := range []struct {

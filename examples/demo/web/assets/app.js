@@ -36,6 +36,7 @@ const charts = [
   new Chart($("flow-chart"), {
     stacked: true,
     least: 40,
+    lines: 4,
     marks: [{at: 800, text: "capacity 800/s"}],
     series: [
       ...["served", "delayed", "over", "off", "full"].map((kind) => ({of: (p) => p.rate[kind], ink: kind, fill: true})),
@@ -44,7 +45,6 @@ const charts = [
   }),
   new Chart($("time-chart"), {
     least: 50,
-    unit: " ms",
     marks: [{at: 250, text: "too late from 250 ms"}],
     series: [{of: (p) => known(p.p99), ink: "full", fill: false}, {of: (p) => known(p.p50), ink: "served", fill: true}],
   }),
@@ -59,7 +59,6 @@ const charts = [
   new Chart($("pressure-chart"), {
     least: 100,
     fixed: true,
-    unit: " %",
     series: [{of: (p) => known(p.pressure) * 100, ink: "full", fill: true}],
   }),
 ];
@@ -179,7 +178,8 @@ function showControls(controls, play) {
     for (const button of [...plays, pumpkin]) button.disabled = !controls;
     if (!controls) tell("The buttons work only when the demo listens on a loopback address.");
   }
-  if (usable) for (const button of plays) button.disabled = play.running !== "";
+  // Not disabled, or who has just pressed a button with the keyboard would lose the place. The demo refuses a second one.
+  for (const button of plays) button.ariaDisabled = String(play.running !== "");
   if (play.text) tell(play.text);
 }
 

@@ -4,20 +4,20 @@
 const GUTTER = 44; // room for the numbers of the scale, in CSS pixels
 const FOOT = 18; // room for the times
 
-/** The smallest of 1, 2, 2.5, 5 × 10^k that is not below value. */
-export function niceTop(value) {
-  const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((step) => step * power).find((top) => top >= value * 0.999);
+/** The distance of the lines of a scale up to top: 1, 2 or 5 × 10^k, so that there are some `lines` of them or a few more. */
+export function niceStep(top, lines) {
+  const power = 10 ** Math.floor(Math.log10(top / lines));
+  return [5, 2, 1].map((step) => step * power).find((step) => step <= (top / lines) * 1.0001);
 }
 
 export class Chart {
   /**
    * series: {of: point → number (NaN: none), ink: name of a colour, fill: whether it is an area}, drawn in order.
    * stacked: areas lie on each other. least: the scale's top is never below it; fixed: it is always least.
-   * marks: horizontal lines {at, text}. unit: printed after the numbers of the scale.
+   * marks: horizontal lines {at, text}. lines: how many lines of the scale there are at least.
    */
-  constructor(canvas, {series, stacked = false, least = 1, fixed = false, marks = [], unit = ""}) {
-    Object.assign(this, {canvas, series, stacked, least, fixed, marks, unit});
+  constructor(canvas, {series, stacked = false, least = 1, fixed = false, marks = [], lines = 3}) {
+    Object.assign(this, {canvas, series, stacked, least, fixed, marks, lines});
     this.top = least;
     this.context = canvas.getContext("2d");
   }
@@ -69,7 +69,8 @@ export class Chart {
         highest = Math.max(highest, sum);
       }
     }
-    const goal = niceTop(highest * 1.08);
+    const step = niceStep(highest * 1.04, this.lines);
+    const goal = Math.ceil((highest * 1.04) / step) * step;
     this.top = Math.abs(goal - this.top) < goal * 0.01 ? goal : this.top + (goal - this.top) * 0.25;
   }
 
@@ -79,10 +80,8 @@ export class Chart {
     c.textAlign = "right";
     c.textBaseline = "middle";
     c.lineWidth = 1;
-    const goal = niceTop(this.top);
-    for (let i = 0; i <= 4; i++) {
-      const value = (goal * i) / 4;
-      if (value > this.top * 1.01) break;
+    const step = niceStep(this.top, this.lines);
+    for (let value = 0; value <= this.top * 1.001; value += step) {
       const at = Math.round(y(value)) + 0.5;
       c.strokeStyle = this.colour("line");
       c.beginPath();
@@ -90,7 +89,7 @@ export class Chart {
       c.lineTo(width, at);
       c.stroke();
       c.fillStyle = this.colour("soft");
-      c.fillText(short(value) + this.unit, GUTTER - 6, Math.max(at, 7));
+      c.fillText(short(value), GUTTER - 6, Math.max(at, 7));
     }
   }
 
@@ -136,12 +135,13 @@ export class Chart {
       c.stroke();
       c.setLineDash([]);
       c.textAlign = "left";
-      c.textBaseline = "bottom";
+      c.textBaseline = line > 18 ? "bottom" : "top";
+      const words = line > 18 ? line - 2 : line + 3;
       // A halo in the card's colour keeps the words readable on any area.
       c.strokeStyle = this.colour("card");
       c.lineWidth = 3;
-      c.strokeText(text, GUTTER + 6, line - 2);
-      c.fillText(text, GUTTER + 6, line - 2);
+      c.strokeText(text, GUTTER + 6, words);
+      c.fillText(text, GUTTER + 6, words);
     }
   }
 

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/examples/demo/stats"
+	"github.com/spillway-go/spillway/examples/demo/web"
+)
+
+func TestEachRouteAnswersAsItsKind(t *testing.T) {
+	d := started(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		media, holds string
+	}{
+		{"GET", "/api/items", 200, "application/json", "anchor"},
+		{"GET", "/api/report", 200, "application/json", "report"},
+		{"POST", "/api/orders", 201, "application/json", `"order":1`},
+		{"GET", "/healthz", 200, "text/plain", "ok"},
+		{"GET", "/metrics", 200, "text/plain", "spillway_limit "},
+		{"GET", "/pumpkin.json", 200, "application/json", `"active":false`},
+		{"GET", "/", 200, "text/html", "<title>Spillway"},
+		{"GET", web.Icon, 200, "image/svg+xml", "<svg"},
+		{"GET", "/demo/stats", 200, "application/json", `"capacity":800`},
+		{"GET", "/api/nothing", 404, "application/json", ""},
+		{"DELETE", "/api/items", 405, "application/json", ""},
+	} {
+		answer, body := answered(t, request(t, c.method, d.url(c.path), "", "X-API-Key", "kinds"))
+		if answer.StatusCode != c.status || !strings.HasPrefix(answer.Header.Get("Content-Type"), c.media) || !strings.Contains(body, c.holds) {
+			t.Errorf("%s %s: %d %s %.200q; want %d %s with %q", c.method, c.path, answer.StatusCode, answer.Header.Get("Content-Type"), body, c.status, c.media, c.holds)
+		}
+	}
+}
+
+func TestAReportCostsFiveAndExemptRoutesNothing(t *testing.T) {
+	d := started(t)
+	for range 4 { // 4 × 5: the whole bucket
+		if answer, _ := answered(t, request(t, "GET", d.url("/api/report"), "", "X-API-Key", "reader")); answer.StatusCode != 200 {
+			t.Fatalf("a report within the quota: status %d", answer.StatusCode)
+		}
+	}
+	answer, body := answered(t, request(t, "GET", d.url("/api/report"), "", "X-API-Key", "reader"))
+	if answer.StatusCode != 429 || answer.Header.Get("Retry-After") != "1" || !strings.Contains(body, "over_limit") {
+		t.Errorf("the fifth report: %d, Retry-After %q, %s; want 429, 1, over_limit", answer.StatusCode, answer.Header.Get("Retry-After"), body)
+	}
+	for _, path := range []string{"/healthz", "/metrics", "/", "/assets/app.js", "/demo/stats", "/pumpkin.json"} {
+		answer, _ := answered(t, request(t, "GET", d.url(path), "", "X-API-Key", "reader"))
+		if answer.StatusCode != 200 || answer.Header.Get("RateLimit") != "" {
+			t.Errorf("%s for a client over its quota: %d, RateLimit %q; want 200 and none", path, answer.StatusCode, answer.Header.Get("RateLimit"))
+		}
+	}
+	if got := d.shedder.Status().Refused["over_limit"]; got != 1 {
+		t.Errorf("%d refusals by quota, want 1", got)
+	}
+}
+
+func TestAStreamSendsItsFirstEventAtOnceAndEndsWithTheDemo(t *testing.T) {
+	d := started(t)
+	answer, err := http.DefaultClient.Do(request(t, "GET", d.url("/api/events"), ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	if !lines.Scan() || lines.Text() != "id: 1" {
+		t.Fatalf("the stream begins with %q", lines.Text())
+	}
+	s := d.shedder.Status()
+	if len(s.Budgets) != 1 || s.Budgets[0].InUse != 1 || s.InFlight != 0 {
+		t.Errorf("budgets %+v and %d in flight; want the stream in its own budget and none in flight", s.Budgets, s.InFlight)
+	}
+	close(d.stopping)
+	d.stopping = make(chan struct{}) // for the end of the test
+	for lines.Scan() {
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("the stream ends with %v, want a clean end", err)
+	}
+}
+
+func TestTheAdminListenerShowsTheDebugViewToBearersOnly(t *testing.T) {
+	d := started(t)
+	admin := "http://" + d.admin.Addr().String()
+	for token, status := range map[string]int{testToken: 200, testToken + "x": 401, "": 401} {
+		answer, body := answered(t, request(t, "GET", admin+"/debug/spillway", "", "Authorization", "Bearer "+token))
+		if answer.StatusCode != status {
+			t.Errorf("with %q: status %d, want %d", token, answer.StatusCode, status)
+		}
+		if status == 200 && (!strings.Contains(body, "per-client") || !strings.Contains(body, "smooth-orders") || !strings.Contains(body, "pumpkin")) {
+			t.Errorf("the debug view lacks the rules or the pumpkin: %s", body)
+		}
+	}
+	if answer, _ := answered(t, request(t, "GET", d.url("/debug/spillway"), "")); answer.StatusCode != 404 {
+		t.Errorf("the public listener shows the debug view: %d", answer.StatusCode)
+	}
+}
+
+// statistics asks for them as the page does.
+func statistics(t *testing.T, d *demo) (s struct {
+	Ticks    []stats.Tick
+	Total    stats.Counts
+	Controls bool
+	Play     struct{ Running, Text string }
+}) {
+	t.Helper()
+	_, body := answered(t, request(t, "GET", d.url("/demo/stats?after=0"), ""))
+	if err := json.Unmarshal([]byte(body), &s); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return s
+}
+
+func TestThePageSeesWhatBecameOfEveryRequest(t *testing.T) {
+	d := started(t)
+	for range 25 {
+		answered(t, request(t, "GET", d.url("/api/report"), "", "X-API-Key", "greedy"))
+	}
+	d.meter.Close(stats.Gauges{})
+	got := statistics(t, d)
+	sum := got.Total.Served + got.Total.Delayed + got.Total.Over + got.Total.Full
+	if got.Total.Offered != 25 || sum != 25 || got.Total.Over < 15 || len(got.Ticks) == 0 || !got.Controls {
+		t.Errorf("%+v; want 25 offered, all accounted for, most over their quota, and the buttons usable", got)
+	}
+}
