@@ -119,7 +119,9 @@ func (m *Memory) decide(ctx context.Context, now time.Time, charges []Charge, ta
 	if take && d.Allowed {
 		m.writeLocked(probes)
 	}
-	m.countLocked(probes)
+	if take {
+		m.tidyLocked(probes, t)
+	}
 	m.unlock(probes)
 	return nil
 }

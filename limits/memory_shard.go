@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// examined is how many slots each decision looks at for balances to drop. A newcomer adds one key, so looking at
-	// more than one keeps the table from growing as long as keys fill up again in time.
-	examined = 2
+	// examined is how many slots each Take looks at for balances to drop, and examinedByNewcomers how many for each key it
+	// adds. As long as keys fill up again a newcomer finds room where others went, and the table does not grow; 8 keeps
+	// the share of keys that are full and not yet found low enough for the table to shrink.
+	examined            = 1
+	examinedByNewcomers = 8
 	// examinedWhenFull is the same for a newcomer that finds no room.
 	examinedWhenFull = 16
 	// grace is for how long a balance must have been full before it is dropped. Times that callers took before
@@ -33,7 +35,7 @@ type shard struct {
 
 	dropped, overflowed uint64
 
-	_ [8]byte // a shard fills two cache lines, so that neighbours do not share one
+	_ [40]byte // a shard fills two cache lines, so that neighbours do not share one
 }
 
 // probe is one charge on its way through the shards.
@@ -82,15 +84,10 @@ func nextShard(probes []probe, above int) int {
 	return next
 }
 
-// findLocked fills the probes with what the shards hold. A take first drops what need not be held, because dropping moves
-// slots. That is not writing: a full balance and an absent one are the same.
+// findLocked fills the probes with what the shards hold, after finding out who has room: a take may drop others for that,
+// and dropping moves slots. It is not writing: a full balance and an absent one are the same.
 func (m *Memory) findLocked(probes []probe, now int64, take bool) {
 	editions := *m.editions.Load()
-	if take {
-		for s := nextShard(probes, -1); s >= 0; s = nextShard(probes, s) {
-			m.shards[s].dropFull(examined, now, editions)
-		}
-	}
 	for i := range probes {
 		p := &probes[i]
 		p.first = firstOn(probes, i)
@@ -182,12 +179,21 @@ func (m *Memory) writeLocked(probes []probe) {
 	}
 }
 
-// countLocked counts the charges that had to share.
-func (m *Memory) countLocked(probes []probe) {
+// tidyLocked does what each take owes its shards: it counts the charges that had to share, and drops a few balances that
+// are full. It comes last, for dropping moves slots.
+func (m *Memory) tidyLocked(probes []probe, now int64) {
+	editions := *m.editions.Load()
 	for i := range probes {
-		if p := &probes[i]; probes[p.first].shared {
-			m.shards[p.shard].overflowed++
+		p := &probes[i]
+		s := &m.shards[p.shard]
+		if probes[p.first].shared {
+			s.overflowed++
 		}
+		n := examined
+		if p.first == i && p.slot < 0 && p.taken > 0 && !p.shared {
+			n = examinedByNewcomers
+		}
+		s.dropFull(n, now, editions)
 	}
 }
 

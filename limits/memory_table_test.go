@@ -1,0 +1,55 @@
+package limits
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The table against a map, with keys that share homes and with every order of adding and removing.
+func TestTableHoldsWhatWasPutAndNotWhatWasRemoved(t *testing.T) {
+	editions := []*edition{nil, {space: 0}, {space: 1}}
+	rapid.Check(t, func(t *rapid.T) {
+		type id struct {
+			hash  digest
+			space uint32
+		}
+		var tab table
+		held := map[id]int64{}
+		draw := func() id {
+			home := rapid.SampledFrom([]uint64{0, 1, 1 << 62, 1<<63 + 1, ^uint64(0), ^uint64(0) - 1}).Draw(t, "home")
+			return id{digest{rapid.Uint64Range(0, 3).Draw(t, "hi"), home}, rapid.Uint32Range(0, 1).Draw(t, "space")}
+		}
+		for n := range rapid.IntRange(1, 200).Draw(t, "steps") {
+			k := draw()
+			at := tab.find(k.hash, k.space, editions)
+			want, ok := held[k]
+			if (at >= 0) != ok || ok && tab.slots[at].balance.owed != want {
+				t.Fatalf("%v is at %d, want %v %d", k, at, ok, want)
+			}
+			switch {
+			case !ok:
+				tab.insert(slot{hash: k.hash, edition: k.space + 1, balance: balance{owed: int64(n)}}, len(held))
+				held[k] = int64(n)
+			case n%3 > 0:
+				tab.remove(at)
+				delete(held, k)
+				tab.shrink(len(held))
+			}
+		}
+		count := 0
+		for _, s := range tab.slots {
+			if s.edition != 0 {
+				count++
+			}
+		}
+		if count != len(held) {
+			t.Fatalf("%d slots are used for %d keys", count, len(held))
+		}
+		for k, want := range held {
+			if at := tab.find(k.hash, k.space, editions); at < 0 || tab.slots[at].balance.owed != want {
+				t.Fatalf("%v is lost", k)
+			}
+		}
+	})
+}
