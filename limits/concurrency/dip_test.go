@@ -22,6 +22,13 @@ func (b *backend) saturate(e *Estimator, lasting time.Duration) {
 	}
 }
 
+// untilNoDipIsNear saturates e until the next dip is due in more than 4 s, so that an earlier one has another reason.
+func (b *backend) untilNoDipIsNear(e *Estimator) {
+	for b.saturate(e, 30*time.Second); e.Status().Dipping || e.dip.next < b.now+4*time.Second; {
+		b.saturate(e, 10*time.Millisecond)
+	}
+}
+
 // nearly tells whether got is want within a tenth.
 func nearly(got, want time.Duration) bool { return got > want*9/10 && got < want*11/10 }
 
@@ -38,9 +45,7 @@ func TestARowOfDipsFindsTheBaselineFarBelowTheFirstLatency(t *testing.T) {
 
 func TestUnexplainedLatencyBringsADipBeforeItIsDue(t *testing.T) {
 	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
-	for b.saturate(e, 30*time.Second); e.Status().Dipping || e.dip.next < b.now+4*time.Second; {
-		b.saturate(e, 10*time.Millisecond)
-	}
+	b.untilNoDipIsNear(e)
 	b.slots = 5
 	b.saturate(e, 2*time.Second)
 	if got := e.Limit(); got > 12 {
@@ -68,7 +73,7 @@ func TestASlowerServiceBecomesTheNewBaseline(t *testing.T) {
 
 func TestAQuickerServiceIsNoticedAndRaisesNothing(t *testing.T) {
 	e, b := build(t, Config{}), backend{slots: 16, service: 80 * time.Millisecond}
-	b.saturate(e, 20*time.Second)
+	b.untilNoDipIsNear(e)
 	b.service /= 4
 	b.saturate(e, 2*time.Second)
 	s := e.Status()
