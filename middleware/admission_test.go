@@ -3,25 +3,16 @@ package middleware_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/middleware"
-	"github.com/spillway-go/spillway/middleware/echomw"
 	"github.com/spillway-go/spillway/shed"
 )
-
-func echoConfigError(cfg middleware.Config) error {
-	_, err := echomw.Config{Shedder: cfg.Shedder}.ToMiddleware()
-	return err
-}
 
 // permit-leak-panic
 func TestPanicsGiveThePermitBackAndPassUntouched(t *testing.T) {
@@ -205,10 +196,10 @@ func TestDelayedRequestsWaitAndShowTheirQuota(t *testing.T) {
 			for range 6 {
 				go func() {
 					w := call(h, "GET", "/", "192.0.2.1:1")
-					codes <- w.Code
 					if w.Code == 200 {
 						ends <- time.Since(start)
 					}
+					codes <- w.Code
 				}()
 			}
 			count := map[int]int{}
@@ -274,100 +265,5 @@ func TestHandlersGetTheVeryRequest(t *testing.T) {
 	h.ServeHTTP(httptest.NewRecorder(), r)
 	if r.Pattern != "GET /users/{id}" || r.PathValue("id") != "7" {
 		t.Errorf("pattern %q, id %q", r.Pattern, r.PathValue("id"))
-	}
-}
-
-// echo-double-error
-func TestEchoHandlesARefusalOnceAndLayersOutsideSeeIt(t *testing.T) {
-	s := open(t, 10, limited(bucket("per-client", 1)))
-	e := echo.New()
-	handled, ran := 0, 0
-	e.HTTPErrorHandler = func(err error, c echo.Context) {
-		handled++
-		e.DefaultHTTPErrorHandler(err, c)
-	}
-	var outside []error
-	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			err := next(c)
-			outside = append(outside, err)
-			return err
-		}
-	}, echomw.Shed(s))
-	e.GET("/users/:id", func(c echo.Context) error {
-		ran++
-		return c.String(200, "ok")
-	})
-	allowed(t, call(e, "GET", "/users/1", "192.0.2.1:1").Result())
-	w := call(e, "GET", "/users/1", "192.0.2.1:1")
-	refused(t, w.Result(), 429, shed.OverLimit)
-	if handled != 1 || ran != 1 {
-		t.Errorf("the error handler ran %d times and the handler %d times, want 1 and 1", handled, ran)
-	}
-	if got := w.Header().Values("RateLimit"); len(got) != 1 || w.Header().Get("Retry-After") == "" {
-		t.Errorf("fields: %v", w.Header()) // header-missing
-	}
-	var failure *echo.HTTPError
-	var rejection *shed.Rejection
-	if len(outside) != 2 || outside[0] != nil || !errors.As(outside[1], &failure) || failure.Code != 429 || !errors.As(outside[1], &rejection) || rejection.Rule != "per-client" {
-		t.Errorf("layers outside see %v", outside)
-	}
-}
-
-func TestEchoErrorsAreClassifiedByWhatWillBeSent(t *testing.T) {
-	for want, err := range map[string]error{
-		"dropped": echo.NewHTTPError(503), "success": echo.ErrNotFound, "ignored": io.ErrUnexpectedEOF,
-	} {
-		s := open(t, 1, nil)
-		e := echo.New()
-		e.Use(echomw.Shed(s))
-		e.GET("/", func(echo.Context) error { return err })
-		call(e, "GET", "/", "192.0.2.1:1")
-		atRest(t, s, map[string]int64{want: 1})
-	}
-}
-
-func TestEchoRoutesNameWhatNoPatternMatches(t *testing.T) {
-	var routes []string
-	s := open(t, 1, func(c *shed.Config) {
-		users := bucket("users", 0)
-		users.Routes = []string{"/users/:id"}
-		c.Limits = []shed.Limit{users}
-		c.Routes = []shed.Route{{Name: "/users/:id"}, {Name: "write", Match: "POST /users/{id}"}}
-		c.Observer = shed.ObserverFunc(func(e shed.Event) {
-			if e.Kind != shed.Finished {
-				routes = append(routes, e.Route)
-			}
-		})
-	})
-	e := echo.New()
-	e.Use(echomw.Shed(s))
-	e.Any("/users/:id", func(c echo.Context) error { return c.String(200, "ok") })
-	refused(t, call(e, "GET", "/users/7", "192.0.2.1:1").Result(), 429, shed.CostTooLarge)
-	allowed(t, call(e, "POST", "/users/7", "192.0.2.1:1").Result())
-	if got := call(e, "GET", "/nowhere", "192.0.2.1:1").Code; got != 404 {
-		t.Errorf("status %d", got)
-	}
-	if len(routes) != 3 || routes[0] != "/users/:id" || routes[1] != "write" || routes[2] != "" {
-		t.Errorf("routes: %q", routes)
-	}
-}
-
-func TestEchoLogsTellWhoLeft(t *testing.T) {
-	s := open(t, 1, nil)
-	e := echo.New()
-	status := 0
-	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			err := next(c)
-			status = c.Response().Status
-			return err
-		}
-	}, echomw.Shed(s))
-	ctx, leave := context.WithCancel(t.Context())
-	leave()
-	e.ServeHTTP(silent{t, http.Header{}}, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
-	if status != 499 {
-		t.Errorf("layers outside see status %d", status)
 	}
 }

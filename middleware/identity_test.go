@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/middleware/echomw"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -230,7 +231,8 @@ func TestConfigurationErrorsSayWhatAndWhere(t *testing.T) {
 		if _, err := middleware.ShedWithConfig(cfg); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error is %v, want %s", err, want)
 		}
-		if err := echoConfigError(cfg); err == nil || !strings.HasPrefix(err.Error(), strings.Replace(want, "middleware", "echomw", 1)) {
+		_, err := echomw.Config{Shedder: cfg.Shedder}.ToMiddleware()
+		if err == nil || !strings.HasPrefix(err.Error(), strings.Replace(want, "middleware", "echomw", 1)) {
 			t.Errorf("Echo's error is %v, want %s", err, want)
 		}
 	}

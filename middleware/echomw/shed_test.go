@@ -1,0 +1,217 @@
+package echomw_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/middleware/echomw"
+	"github.com/spillway-go/spillway/shed"
+)
+
+// What Echo shares with net/http is tested once for both, in package middleware. Here is what is Echo's own.
+
+// open makes a shedder with rules that allow so much at once, by name, and no more while a test runs.
+func open(t *testing.T, cfg shed.Config) *shed.Shedder {
+	t.Helper()
+	cfg.Health = health.Config{Off: true}
+	s, err := shed.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func bucket(name string, capacity int64, routes ...string) shed.Limit {
+	return shed.Limit{Name: name, Rule: limits.TokenBucket{Capacity: capacity, Refill: limits.Rate{Amount: 1, Per: time.Hour}}, Routes: routes}
+}
+
+func call(h http.Handler, method, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	return w
+}
+
+func allowed(t *testing.T, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if w.Code != 200 || w.Body.String() != "ok" {
+		t.Fatalf("status %d, body %q; want 200 and ok", w.Code, w.Body)
+	}
+}
+
+func refused(t *testing.T, w *httptest.ResponseRecorder, reason shed.Reason) {
+	t.Helper()
+	var p middleware.Problem
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != 429 || p.Status != 429 || p.Reason != reason {
+		t.Fatalf("status %d, body %q, %v; want 429 %s", w.Code, w.Body, err, reason)
+	}
+	if got := w.Header().Get("Content-Type"); got != "application/problem+json" {
+		t.Fatalf("Content-Type is %q", got)
+	}
+}
+
+// silent is a writer that nobody may write to.
+type silent struct{ t *testing.T }
+
+func (s silent) Header() http.Header         { return http.Header{} }
+func (s silent) WriteHeader(status int)      { s.t.Errorf("status %d was written", status) }
+func (s silent) Write(b []byte) (int, error) { s.t.Errorf("%q was written", b); return len(b), nil }
+
+// echo-double-error
+func TestEchoHandlesARefusalOnceAndLayersOutsideSeeIt(t *testing.T) {
+	s := open(t, shed.Config{Limits: []shed.Limit{bucket("per-client", 1)}})
+	e := echo.New()
+	handled, ran := 0, 0
+	e.HTTPErrorHandler = func(err error, c echo.Context) {
+		handled++
+		e.DefaultHTTPErrorHandler(err, c)
+	}
+	var outside []error
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			err := next(c)
+			outside = append(outside, err)
+			return err
+		}
+	}, echomw.Shed(s))
+	e.GET("/users/:id", func(c echo.Context) error {
+		ran++
+		return c.String(200, "ok")
+	})
+	allowed(t, call(e, "GET", "/users/1"))
+	w := call(e, "GET", "/users/1")
+	refused(t, w, shed.OverLimit)
+	if handled != 1 || ran != 1 {
+		t.Errorf("the error handler ran %d times and the handler %d times, want 1 and 1", handled, ran)
+	}
+	if got := w.Header().Values("RateLimit"); len(got) != 1 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("fields: %v", w.Header()) // header-missing
+	}
+	var failure *echo.HTTPError
+	var rejection *shed.Rejection
+	if len(outside) != 2 || outside[0] != nil || !errors.As(outside[1], &failure) || failure.Code != 429 || !errors.As(outside[1], &rejection) || rejection.Rule != "per-client" {
+		t.Errorf("layers outside see %v", outside)
+	}
+}
+
+func TestEchoErrorsAreClassifiedByWhatWillBeSent(t *testing.T) {
+	for want, err := range map[string]error{
+		"dropped": echo.NewHTTPError(503), "success": echo.ErrNotFound, "ignored": io.ErrUnexpectedEOF,
+	} {
+		s := open(t, shed.Config{})
+		e := echo.New()
+		e.Use(echomw.Shed(s))
+		e.GET("/", func(echo.Context) error { return err })
+		call(e, "GET", "/")
+		if st := s.Status(); st.InFlight != 0 || st.Finished[want] != 1 {
+			t.Errorf("%v: in flight %d, finished %v, want one %s", err, st.InFlight, st.Finished, want)
+		}
+	}
+}
+
+func TestEchoRoutesNameWhatNoPatternMatches(t *testing.T) {
+	var routes []string
+	s := open(t, shed.Config{
+		Limits: []shed.Limit{bucket("users", 0, "/users/:id")},
+		Routes: []shed.Route{{Name: "/users/:id"}, {Name: "write", Match: "POST /users/{id}"}},
+		Observer: shed.ObserverFunc(func(e shed.Event) {
+			if e.Kind != shed.Finished {
+				routes = append(routes, e.Route)
+			}
+		}),
+	})
+	e := echo.New()
+	e.Use(echomw.Shed(s))
+	e.Any("/users/:id", func(c echo.Context) error { return c.String(200, "ok") })
+	refused(t, call(e, "GET", "/users/7"), shed.CostTooLarge)
+	allowed(t, call(e, "POST", "/users/7"))
+	if got := call(e, "GET", "/nowhere").Code; got != 404 {
+		t.Errorf("status %d", got)
+	}
+	if len(routes) != 3 || routes[0] != "/users/:id" || routes[1] != "write" || routes[2] != "" {
+		t.Errorf("routes: %q", routes)
+	}
+}
+
+func TestEchoLogsTellWhoLeft(t *testing.T) {
+	s := open(t, shed.Config{})
+	e := echo.New()
+	status := 0
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			err := next(c)
+			status = c.Response().Status
+			return err
+		}
+	}, echomw.Shed(s))
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	e.ServeHTTP(silent{t}, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+	if status != 499 {
+		t.Errorf("layers outside see status %d", status)
+	}
+}
+
+func TestBadConfigurationPanicsOrIsAnError(t *testing.T) {
+	if _, err := (echomw.Config{}).ToMiddleware(); err == nil || err.Error() != "echomw: no Shedder; make one with shed.New" {
+		t.Errorf("error is %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("ShedWithConfig let it pass")
+		}
+	}()
+	echomw.ShedWithConfig(echomw.Config{})
+}
+
+// An error handler of the application's own has everything at hand.
+func TestCustomErrorHandlersReachTheRejection(t *testing.T) {
+	s := open(t, shed.Config{Limits: []shed.Limit{bucket("per-client", 0)}})
+	e := echo.New()
+	e.Use(echomw.Shed(s))
+	e.HTTPErrorHandler = func(err error, c echo.Context) {
+		var rejection *shed.Rejection
+		if !errors.As(err, &rejection) {
+			t.Fatalf("error is %v", err)
+		}
+		c.Response().Header().Set(echo.HeaderContentType, echo.MIMETextPlainCharsetUTF8)
+		_ = c.String(418, string(rejection.Reason)+" by "+rejection.Rule)
+	}
+	if w := call(e, "GET", "/"); w.Code != 418 || w.Body.String() != "cost_too_large by per-client" || w.Header().Get("RateLimit") == "" {
+		t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+	}
+}
+
+// The writer that Echo had is Echo's again afterwards, unless somebody further in has put in another.
+func TestEchosWriterIsPutBack(t *testing.T) {
+	s := open(t, shed.Config{})
+	e := echo.New()
+	var before, after, inside http.ResponseWriter
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			before = c.Response().Writer
+			err := next(c)
+			after = c.Response().Writer
+			return err
+		}
+	}, echomw.Shed(s))
+	e.GET("/", func(c echo.Context) error { inside = c.Response().Writer; return c.NoContent(204) })
+	e.GET("/replaces", func(c echo.Context) error { c.Response().Writer = silent{t}; return nil })
+	if call(e, "GET", "/"); before != after || inside == before {
+		t.Errorf("before %T, inside %T, after %T", before, inside, after)
+	}
+	if call(e, "GET", "/replaces"); after != (silent{t}) {
+		t.Errorf("another's writer became %T", after)
+	}
+}
