@@ -92,6 +92,49 @@ func TestBoardScript(t *testing.T) {
 	}
 }
 
+func TestNoticeRevGrowsExactlyWithWhatPeopleSee(t *testing.T) {
+	first := Entry{
+		Severity: Major, Message: map[string]string{"en": "x"}, URL: "https://s.example/1", LinkText: "More",
+		Features: map[string]Feature{"search": {Off: 0.5}}, Reason: "r",
+	}
+	for name, c := range map[string]struct {
+		edit        func(*Entry)
+		rev, isNews bool
+	}{
+		"severity":       {func(e *Entry) { e.Severity = Minor }, true, true},
+		"text":           {func(e *Entry) { e.Message = map[string]string{"en": "y"} }, true, true},
+		"language":       {func(e *Entry) { e.Message = map[string]string{"en": "x", "de": "x"} }, true, true},
+		"url":            {func(e *Entry) { e.URL = "https://s.example/2" }, true, true},
+		"link text":      {func(e *Entry) { e.LinkText = "Less" }, true, true},
+		"sticky":         {func(e *Entry) { e.Sticky = true }, true, true},
+		"share":          {func(e *Entry) { e.Features = map[string]Feature{"search": {Off: 1}} }, true, false},
+		"feature":        {func(e *Entry) { e.Features = nil }, true, false},
+		"recover spread": {func(e *Entry) { e.RecoverSpread = 5 }, true, false},
+		"ttl":            {func(e *Entry) { e.TTL = maxTTL }, false, false},
+		"reason":         {func(e *Entry) { e.Reason, e.Ticket = "other", "T" }, false, false},
+	} {
+		b, err := newBoard(testEpoch, "en", 15, 60).put(start, "x", first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := first
+		c.edit(&second)
+		if b, err = b.put(start, "x", second); err != nil {
+			t.Fatal(err)
+		}
+		rev, notice := uint64(1), uint64(1)
+		if c.rev {
+			rev = 2
+		}
+		if c.isNews {
+			notice = 2
+		}
+		if got := b.held[0].notice.NoticeRev; b.rev != rev || got != notice {
+			t.Errorf("%s: rev %d and notice_rev %d, want %d and %d", name, b.rev, got, rev, notice)
+		}
+	}
+}
+
 // modelItem is what the property test remembers about an item, apart from the board.
 type modelItem struct {
 	words   string

@@ -25,7 +25,7 @@ func TestOnlyTheTokenAsGivenIsLetIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := open(t, Config{})
 		wrong := [][]string{
-			nil, {""}, {"Bearer"}, {"Bearer "}, {testToken}, {"Basic " + testToken}, {"Bearer" + testToken},
+			nil, {""}, {"Bearer"}, {"Bearer "}, {testToken}, {"Basic " + testToken}, {"Token " + testToken}, {"Bearer" + testToken},
 			{"Bearer " + strings.ToUpper(testToken)},
 			{"Bearer " + testToken[:len(testToken)-1]},
 			{"Bearer " + testToken + "x"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"time"
@@ -26,12 +25,9 @@ func parseEntry(body []byte) (Entry, error) {
 	if err := checkValue(dec, 0); err != nil {
 		return e, err
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		return e, refuse(MalformedJSON, "the body goes on after its JSON value")
-	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return e, refuse(MalformedJSON, "the body must be a JSON object")
+		return e, refuse(MalformedJSON, "the body must be one JSON object and nothing else")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) { // in order, so that of two mistakes always the same is reported
 		if err := e.setField(name, fields[name]); err != nil {

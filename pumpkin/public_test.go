@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -148,13 +149,12 @@ func TestPollAllocatesNothing(t *testing.T) {
 func TestInstancesOfEqualStateAreByteEqual(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := open(t, Config{})
-		put(t, one, "b", entry("second"))
+		put(t, one, "b", off("second", 0, "z"))
 		put(t, one, "a", off("first", 0.25, "y", "x"))
 		time.Sleep(time.Minute)
 
 		two := open(t, Config{})
-		negativeZero := off("second", 0)
-		put(t, two, "b", negativeZero)
+		put(t, two, "b", off("second", math.Copysign(0, -1), "z")) // JSON knows -0 too
 		put(t, two, "a", off("first", 0.25, "x", "y"))
 
 		a, b := poll(one, "GET"), poll(two, "GET")
