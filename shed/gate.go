@@ -156,9 +156,11 @@ func (g *gate) refusal(now time.Duration, t *ticket) Reason {
 	return ""
 }
 
-// expectedWait is Little's law for somebody with ahead others before it: they and itself each take their share of the limit.
+// expectedWait is Little's law for somebody with ahead others before it: they and itself each take their share of the
+// limit. A dip of the estimate is over before it matters, so the limit it returns to counts.
 func (g *gate) expectedWait(ahead int) time.Duration {
-	return time.Duration(ahead+1) * g.latency.typical() / time.Duration(max(1, g.limit()))
+	limit := g.cap.Apply(g.estimate.Settled(), g.floor)
+	return time.Duration(ahead+1) * g.latency.typical() / time.Duration(max(1, limit))
 }
 
 // drain is how long the line and what is running need to clear.

@@ -92,6 +92,10 @@ func (e *Estimator) Limit() int {
 	return e.limit
 }
 
+// Settled returns the limit without regard to a dip: what Limit returns to in a moment. It is the one to estimate waiting
+// times with.
+func (e *Estimator) Settled() int { return e.limit }
+
 // Bounds returns the lowest and the highest limit there can be.
 func (e *Estimator) Bounds() (low, high int) { return e.cfg.Min, e.cfg.Max }
 
