@@ -99,18 +99,13 @@ func (m *Memory) decide(ctx context.Context, now time.Time, charges []Charge, ta
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("limits: nothing taken: %w", err)
 	}
-	for i := range charges {
-		if err := charges[i].check(); err != nil {
-			return fmt.Errorf("limits: charge %d: %w", i, err)
-		}
-	}
 	var few [inline]probe
-	probes := few[:0]
+	probes := few[:min(len(charges), inline)]
 	if len(charges) > inline {
-		probes = make([]probe, 0, len(charges))
+		probes = make([]probe, len(charges))
 	}
-	for i := range charges {
-		probes = append(probes, m.aim(charges[i].Policy, charges[i].Key))
+	if err := m.aim(probes, charges); err != nil {
+		return err
 	}
 	t := m.micros(now)
 	m.lock(probes)
@@ -173,10 +168,10 @@ func (m *Memory) Refund(_ context.Context, now time.Time, d Decision) error {
 		if err := (&Charge{Policy: v.Policy, Key: v.Key, Cost: v.Cost}).check(); err != nil {
 			return fmt.Errorf("limits: verdict %d: %w", i, err)
 		}
-		p := m.aim(v.Policy, v.Key)
-		s := &m.shards[p.shard]
+		e, h := m.edition(v.Policy), m.digest(v.Key)
+		s := m.shardOf(h)
 		s.mu.Lock()
-		s.refundLocked(&p, v, t, *m.editions.Load())
+		s.refundLocked(e.space, h, v, t, *m.editions.Load())
 		s.mu.Unlock()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"hash/maphash"
 	"math"
 	"sync"
@@ -51,11 +52,31 @@ type probe struct {
 	taken   int64   // what was charged, in cost
 }
 
-// aim finds out where key's balance would be.
-func (m *Memory) aim(p *Policy, key string) probe {
-	h := digest{maphash.String(m.seeds[0], key), maphash.String(m.seeds[1], key)}
-	return probe{edition: m.edition(p), shard: uint32(h.hi >> m.shift), hash: h}
+// aim checks the charges and finds out where their balances would be. A rule and its successor in one Take is an error: they
+// would count one balance in two units.
+func (m *Memory) aim(probes []probe, charges []Charge) error {
+	for i := range charges {
+		c := &charges[i]
+		if err := c.check(); err != nil {
+			return fmt.Errorf("limits: charge %d: %w", i, err)
+		}
+		p := &probes[i]
+		p.edition, p.hash = m.edition(c.Policy), m.digest(c.Key)
+		p.shard = uint32(p.hash.hi >> m.shift)
+		for j := range i {
+			if q := probes[j].edition; q.space == p.edition.space && q != p.edition {
+				return fmt.Errorf("limits: charges %d and %d: one Take cannot hold policy %q with two different rules; use the newer for both", j, i, c.Policy.name)
+			}
+		}
+	}
+	return nil
 }
+
+func (m *Memory) digest(key string) digest {
+	return digest{maphash.String(m.seeds[0], key), maphash.String(m.seeds[1], key)}
+}
+
+func (m *Memory) shardOf(h digest) *shard { return &m.shards[h.hi>>m.shift] }
 
 // lock locks the shards of all probes, each once and in the order of their index.
 func (m *Memory) lock(probes []probe) {
@@ -198,15 +219,15 @@ func (m *Memory) tidyLocked(probes []probe, now int64) {
 }
 
 // refundLocked gives v's cost back to the balance it was charged to. If that was dropped it is full.
-func (s *shard) refundLocked(p *probe, v *Verdict, now int64, editions []*edition) {
+func (s *shard) refundLocked(space uint32, h digest, v *Verdict, now int64, editions []*edition) {
 	if v.shared {
-		if held, ok := s.overflow[p.edition.space]; ok {
+		if held, ok := s.overflow[space]; ok {
 			held.balance = editions[held.edition].math.refund(held.balance, now, v.Cost, v.Taken)
-			s.overflow[p.edition.space] = held
+			s.overflow[space] = held
 		}
 		return
 	}
-	if i := s.table.find(p.hash, p.edition.space, editions); i >= 0 {
+	if i := s.table.find(h, space, editions); i >= 0 {
 		held := &s.table.slots[i]
 		held.balance = editions[held.edition].math.refund(held.balance, now, v.Cost, v.Taken)
 	}

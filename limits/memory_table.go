@@ -2,8 +2,8 @@ package limits
 
 import "math/bits"
 
-// digest is a keyed hash of a key, 128 bits. Nobody who does not know the seeds can find two keys with one digest, and by
-// chance a million keys have two in 10²⁷.
+// digest is a keyed hash of a key, 128 bits. Who does not know the seeds cannot look for two keys with one digest, and that
+// a million keys have such a pair by chance is less likely than 1 in 10²⁶.
 type digest struct{ hi, lo uint64 }
 
 // slot is a place in a table. It holds no pointer, so that the garbage collector need not look at it.

@@ -326,6 +326,10 @@ func TestMemoryRefusesWhatItCannotDo(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", c, err, want)
 		}
 	}
+	newer := s.policy("p", TokenBucket{Capacity: 2, Refill: PerHour(1)})
+	if _, err := s.Take(context.Background(), s.now, []Charge{{p, "k", 1}, {newer, "l", 1}}); err == nil || !strings.Contains(err.Error(), `limits: charges 0 and 1: one Take cannot hold policy "p" with two different rules`) {
+		t.Errorf("a rule and its successor in one Take: %v", err)
+	}
 	forged := Decision{Allowed: true}
 	forged.Append(Verdict{Policy: p, Key: "k", Cost: -100})
 	if err := s.Refund(context.Background(), s.now, forged); err == nil {
@@ -353,6 +357,9 @@ func TestTheBoundIsSplitWithoutLoss(t *testing.T) {
 	}
 	if got := newSheet(t, 5000).Stats().MaxKeys; got > 5000 || got < 4985 {
 		t.Errorf("a bound of 5000 keys became %d", got)
+	}
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		return // sizes are chosen for 64 bits
 	}
 	if got := unsafe.Sizeof(shard{}); got != 128 {
 		t.Errorf("a shard has %d bytes, want 128", got)

@@ -13,8 +13,8 @@ import (
 //
 // The name is what identifies balances in a store: one policy name and one key are one balance. So a Policy built anew
 // under the same name finds the balances of the old one. If the rule is the same nothing changes for anybody; if it is
-// another, what was used stays used, clamped to what the new rule can owe, from the next decision on. Two policies that
-// are to share nothing need two names.
+// another, what was used stays used, clamped to what the new rule can owe, from the next decision on; it comes back at the
+// new rate, counted from the last charge. Two policies that are to share nothing need two names.
 type Policy struct {
 	name string
 	rule Rule
