@@ -26,6 +26,8 @@
 //	  recover_spread seconds over which clients spread their return
 //	  features      name → {"off": share of clients from 0 to 1}; "*" is everything
 //
+// A client that remembers a dismissal keys it on epoch, id and notice_rev: revs begin again with a new epoch.
+//
 // The document is at most 4 KiB and holds nothing about who wrote it, why, when, or on which instance: equal state means
 // equal bytes and an equal ETag, or a load balancer would end everybody's 304s.
 //
