@@ -80,20 +80,20 @@ func (m *meter) next(c counters) (span, error) {
 	dt := c.at.Sub(last.at)
 	switch {
 	case dt <= 0:
-		return span{}, &discard{reason: ClockStood, what: "no time passed since the last sample"}
+		return span{}, errClockStood
 	case dt < minSpan:
-		return span{}, &discard{reason: TooSoon, what: "less than 100 ms passed since the last sample"}
+		return span{}, errTooSoon
 	}
 	m.last = c
 	s := span{dt: dt, own: c.own - last.own, now: c}
 	if s.own < 0 {
-		return span{}, &discard{reason: CounterFell, what: "the process's CPU time went back"}
+		return span{}, errOwnFell
 	}
 	// Another group's counters start elsewhere: this once only our own CPU time can be rated.
 	s.sameGroup = c.group.comparable(last.group)
 	if s.sameGroup {
 		if c.group.usage < last.group.usage || c.group.periods < last.group.periods || c.group.throttled < last.group.throttled {
-			return span{}, &discard{reason: CounterFell, what: "a counter of the cgroup went back"}
+			return span{}, errGroupFell
 		}
 		s.all = c.group.usage - last.group.usage
 		s.periods = c.group.periods - last.group.periods
@@ -106,6 +106,13 @@ func (m *meter) next(c counters) (span, error) {
 	}
 	return s, nil
 }
+
+var (
+	errClockStood = &discard{reason: ClockStood, what: "no time passed since the last sample"}
+	errTooSoon    = &discard{reason: TooSoon, what: "less than 100 ms passed since the last sample"}
+	errOwnFell    = &discard{reason: CounterFell, what: "the process's CPU time went back"}
+	errGroupFell  = &discard{reason: CounterFell, what: "a counter of the cgroup went back"}
+)
 
 const (
 	// ownerMemory is the time constant over which shares are compared before a group becomes ours.

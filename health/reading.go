@@ -1,6 +1,9 @@
 package health
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // State says how far a reading can be trusted. The zero value is Warming.
 type State uint8
@@ -38,34 +41,43 @@ func (s State) Known() bool { return s == OK || s == Stale }
 // Reading is what one signal says.
 type Reading struct {
 	// Signal is the signal's name: "cpu" or "throttle".
-	Signal string
+	Signal string `json:"signal"`
 	// State says whether Pressure counts.
-	State State
+	State State `json:"state"`
 	// Measured reports whether there is a Value at all; without one Value, Pressure and Age are 0 and mean nothing.
-	Measured bool
+	Measured bool `json:"measured"`
 	// Value is the smoothed measurement, a fraction of 1.
-	Value float64
+	Value float64 `json:"value"`
 	// Pressure is what Value means by the signal's thresholds, in [0,1]. It counts only if State.Known(); while warming it
 	// shows what would count.
-	Pressure float64
-	// Age is the time since Value last had news.
-	Age time.Duration
+	Pressure float64 `json:"pressure"`
+	// Age is the time since Value last had news; in JSON it reads as "120ms".
+	Age time.Duration `json:"-"`
 	// Source says what is measured, in words.
-	Source string
-	// Error is the text of the last failure, empty if the last sample was fine.
-	Error string
+	Source string `json:"source,omitempty"`
+	// Error is the text of the last failure, or why the signal is absent; empty if the last sample was fine.
+	Error string `json:"error,omitempty"`
 	// Discarded counts unusable samples by reason; nil if there were none. The caller owns it.
-	Discarded map[Reason]uint64
+	Discarded map[Reason]uint64 `json:"discarded,omitempty"`
 	// Transitions counts the changes of State that the sampler has seen.
-	Transitions uint64
+	Transitions uint64 `json:"transitions"`
+}
+
+// MarshalJSON is the reading with its age in words.
+func (r Reading) MarshalJSON() ([]byte, error) {
+	type plain Reading
+	return json.Marshal(struct {
+		plain
+		Age string `json:"age"`
+	}{plain(r), r.Age.Round(time.Millisecond).String()})
 }
 
 // Status is everything health knows, for the debug view. The caller owns it.
 type Status struct {
 	// Pressure is the maximum over the signals that have one. It counts only if State.Known().
-	Pressure float64
+	Pressure float64 `json:"pressure"`
 	// State is that of the signal that decides Pressure (the freshest of several); without any it says why there is none.
-	State State
+	State State `json:"state"`
 	// Signals are the readings, always in the same order; empty if health is off, not started or closed.
-	Signals []Reading
+	Signals []Reading `json:"signals"`
 }

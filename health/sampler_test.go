@@ -190,6 +190,42 @@ func TestSamplesOfTenAndNinetyPercentByTurnsDoNotFlap(t *testing.T) {
 	})
 }
 
+// The control: without smoothing the very same samples reach the thresholds at every other turn.
+func TestControlWithoutSmoothingTenAndNinetyPercentFlap(t *testing.T) {
+	flaps, last := 0, 0.0
+	for i := range 200 {
+		p := defaultCPU.Pressure([]float64{0.1, 0.9}[i%2])
+		if (p > 0) != (last > 0) {
+			flaps++
+		}
+		last = p
+	}
+	if flaps < 190 {
+		t.Errorf("raw samples flap %d times in 200; the scenario provokes nothing", flaps)
+	}
+}
+
+// The control: rated by the whole cgroup, as if it were always ours, the neighbours' load is full pressure.
+func TestControlWithoutOwnershipNeighboursShedUs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sv := newService(2, 1, time.Now)
+		sv.use(0.03, 3)
+		look := &looker{system: sv.system(), cgroups: cgroups{fsys: sv.tree}}
+		before := must[counters](t)(look.look())
+		pass(interval)
+		after := must[counters](t)(look.look())
+		look.cgroups.close()
+		s := must[span](t)((&meter{last: before}).next(after))
+		if s.ours || s.utilisation() > 0.1 {
+			t.Errorf("ours: %v, utilisation %v", s.ours, s.utilisation())
+		}
+		s.ours = true // the broken implementation
+		if p := defaultCPU.Pressure(s.utilisation()); p < 1 {
+			t.Errorf("by the whole cgroup the pressure is %v; the scenario provokes nothing", p)
+		}
+	})
+}
+
 func TestASourceThatVanishesHoldsThenIsNeutralThenIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv := newService(2, 0.2, time.Now)
