@@ -124,7 +124,9 @@ func (c *controls) state() (running, text string) {
 
 // close ends what is being played and waits for its end.
 func (c *controls) close() {
+	c.mu.Lock() // so that start has either added its load to wg or will see that it is over
 	c.cancel()
+	c.mu.Unlock()
 	c.wg.Wait()
 }
 

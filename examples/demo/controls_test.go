@@ -183,7 +183,7 @@ func TestThePlansShowWhatTheButtonsSay(t *testing.T) {
 }
 
 func TestTheBurstButtonMakesRealLoadInAChild(t *testing.T) {
-	d := started(t)
+	d := started(t, slowRefill(t)...)
 	answer, body := answered(t, request(t, http.MethodPost, d.url("/demo/burst"), ""))
 	if answer.StatusCode != http.StatusAccepted {
 		t.Fatalf("status %d: %s", answer.StatusCode, body)

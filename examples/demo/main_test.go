@@ -100,6 +100,12 @@ func written(t *testing.T, name, content string) string {
 	return path
 }
 
+// slowRefill makes the buckets so slow to refill that a burst leaves nothing to chance, however slow the machine is.
+func slowRefill(t *testing.T) []string {
+	t.Helper()
+	return []string{"-config", written(t, "spillway.yaml", "limits:\n  - {name: per-client, token_bucket: {capacity: 20, refill: 1/min}}\n")}
+}
+
 func TestWhatCannotWorkIsOneClearLineAndExitCode2(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -199,7 +199,10 @@ async function press(path, body) {
 }
 
 for (const button of plays) {
-  button.addEventListener("click", () => press(`/demo/${button.dataset.play}`));
+  button.addEventListener("click", () => {
+    if (button.ariaDisabled === "true") tell("Something is running already; wait until it is done.");
+    else press(`/demo/${button.dataset.play}`);
+  });
 }
 
 const banner = new Banner($("banner-status"), $("banner-alert"), (state) => {
