@@ -46,7 +46,8 @@ func clients(o object) shed.Clients {
 		// Believing the header of everybody lets any client choose its own address, and with it its own quota.
 		if p.Bits() == 0 {
 			v := o.fields["trusted_proxies"]
-			v.fail(fmt.Sprintf("entry %d trusts every address, so that any client could forge its own", i+1), "list the addresses of your proxies")
+			v.fail(fmt.Sprintf("entry %d trusts every address, so that any client could forge its own", i+1),
+				"list the addresses of your proxies")
 		}
 	}
 	return c

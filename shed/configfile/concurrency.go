@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spillway-go/spillway/limits/concurrency"
@@ -8,7 +9,7 @@ import (
 
 const mostAtOnce = 1_000_000
 
-var algorithms = []string{"gradient2", "fixed"}
+var algorithms = []string{concurrency.Gradient2, concurrency.Fixed}
 
 var concurrencyShape = shape{keys: []key{
 	{name: "algorithm", kind: kindWord, words: algorithms, later: map[string]string{
@@ -19,34 +20,37 @@ var concurrencyShape = shape{keys: []key{
 	{name: "initial", kind: kindInteger, min: 1, max: mostAtOnce},
 }}
 
-// The bounds that concurrency.Config means by zero.
-const (
-	defaultMin = 4
-	defaultMax = 500
-)
-
-// concurrencySection reads the section concurrency. Bounds that contradict each other are mistakes, also where one of them is
-// the default: a limit that is quietly moved is not the one that was asked for.
+// concurrencySection reads the section concurrency. An initial limit outside the bounds is a mistake, also where the bound
+// is the default: a limit that is quietly moved is not the one that was asked for.
 func concurrencySection(o object) concurrency.Config {
-	var c concurrency.Config
+	c := concurrency.Config{Min: o.count("min"), Max: o.count("max"), Initial: o.count("initial")}
 	if i, ok := o.word("algorithm"); ok {
 		c.Algorithm = algorithms[i]
 	}
-	c.Min, c.Max, c.Initial = o.count("min"), o.count("max"), o.count("initial")
-	low, high := c.Min, c.Max
-	if c.Algorithm != "fixed" { // a fixed limit is bounded only by what is written
-		low, high = orDefault(low, defaultMin), orDefault(high, defaultMax)
-	}
+	low, high := bounds(c)
 	switch {
-	case low > 0 && high > 0 && low > high:
-		o.first("max", "min").fail(fmt.Sprintf("min %s is above max %s", told(c.Min, low), told(c.Max, high)), "set both, min at most max")
-	case c.Initial == 0:
-	case c.Initial < low:
-		o.fields["initial"].fail(fmt.Sprintf("%d is below min %s", c.Initial, told(c.Min, low)), fmt.Sprintf("use %d or more, or lower min", low))
-	case high > 0 && c.Initial > high:
-		o.fields["initial"].fail(fmt.Sprintf("%d is above max %s", c.Initial, told(c.Max, high)), fmt.Sprintf("use %d or less, or raise max", high))
+	case low > high:
+		o.first("max", "min").fail(fmt.Sprintf("min %s is above max %s", told(c.Min, low), told(c.Max, high)),
+			"set both, min at most max")
+	case c.Initial > 0 && c.Initial < low:
+		o.fields["initial"].fail(fmt.Sprintf("%d is below min %s", c.Initial, told(c.Min, low)),
+			fmt.Sprintf("use %d or more, or set min lower", low))
+	case c.Initial > high:
+		o.fields["initial"].fail(fmt.Sprintf("%d is above max %s", c.Initial, told(c.Max, high)),
+			fmt.Sprintf("use %d or less, or set max higher", high))
 	}
 	return c
+}
+
+// bounds returns the bounds that concurrency.Config means: its defaults give way to a fixed limit, and the lower one to a
+// max that is set alone.
+func bounds(c concurrency.Config) (low, high int) {
+	low, high = concurrency.DefaultMin, concurrency.DefaultMax
+	if initial := cmp.Or(c.Initial, concurrency.DefaultInitial); c.Algorithm == concurrency.Fixed {
+		low, high = min(low, initial), max(high, initial)
+	}
+	high = cmp.Or(c.Max, high)
+	return cmp.Or(c.Min, min(low, high)), high
 }
 
 // count returns the number under a key, or 0.
@@ -63,13 +67,6 @@ func (o object) first(names ...string) value {
 		}
 	}
 	return o.value
-}
-
-func orDefault(n, otherwise int) int {
-	if n == 0 {
-		return otherwise
-	}
-	return n
 }
 
 // told prints a bound, and says so if it is the default.

@@ -65,15 +65,16 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Parse reads data, the content of the file called name, and lays it over the program's own configuration, section by section:
+// Parse reads data, the content of the file called name, and lays it over the program's own configuration, section by
+// section:
 //
 //   - limits: the file's, and none if the section is absent.
 //   - routes: the file's if the section is there, else the program's. The program's exempt routes hold in any case.
 //   - clients, concurrency, queue, health, pumpkin: the file's if the section is there, and then a key that is missing takes
 //     the library's default, not the program's; else the program's.
 //
-// Paths in the file are relative to name's folder. The error is an Errors with every mistake that was found, and then there is no
-// configuration at all. The result shares no memory with program.
+// Paths in the file are relative to name's folder. The error is an Errors with every mistake that was found, and then there
+// is no configuration at all. The result shares no memory with program.
 func Parse(name string, data []byte, program Config) (*Config, error) {
 	p := &problems{path: name}
 	c := program.clone()
@@ -122,9 +123,8 @@ func (c *Config) read(o object, folder string) {
 	}
 }
 
-// clone copies c with all its slices, except for the limits: those are never the program's.
+// clone copies c with all the slices that may end up in the result.
 func (c Config) clone() Config {
-	c.Shed.Limits = nil
 	c.Shed.Routes = slices.Clone(c.Shed.Routes)
 	c.Shed.Clients.Identify = slices.Clone(c.Shed.Clients.Identify)
 	c.Shed.Clients.TrustedProxies = slices.Clone(c.Shed.Clients.TrustedProxies)

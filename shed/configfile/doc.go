@@ -4,26 +4,29 @@
 // # Words
 //
 // A section is a top-level key. The file replaces the program's configuration section by section, see Parse. A key that is
-// missing in a section that is there takes the library's default. docs/configuration.md lists every key, and schema.json (Schema)
-// says the same to editors.
+// missing in a section that is there takes the library's default. docs/configuration.md lists every key, and schema.json
+// (Schema) says the same to editors.
 //
 // # Invariants
 //
-// Nothing is guessed and nothing is ignored. A key that is unknown, not available in this version, twice there, of the wrong type
-// or of no effect is a mistake; so are two routes whose patterns conflict and bounds that contradict each other. A mistake is
+// Nothing is guessed and nothing is ignored. A key that is unknown, not available in this version, twice there, of the wrong
+// type or of no effect is a mistake; so are two routes whose patterns conflict and bounds that contradict each other. A
+// mistake is
 //
 //	PATH:LINE: what; how to mend
 //
-// on one line, all mistakes are reported together in the order of the file, and a file with a mistake yields no configuration at
-// all. Whatever the bytes are, Parse returns: it does not panic, and its errors hold no control characters of the file.
+// on one line, all mistakes are reported together in the order of the file, and a file with a mistake yields no
+// configuration at all. Whatever the bytes are, Parse returns: it does not panic, and its errors hold no control characters
+// of the file.
 //
 // # Bounds
 //
-// A file is at most 1 MiB of UTF-8 in at most 30 000 tokens, nested at most 16 levels, with at most 100 limits and 1000 routes. Anchors, aliases, merge keys,
-// tags and several documents are refused, so a small file cannot grow into a large configuration.
+// A file is at most 1 MiB of UTF-8 in at most 30 000 tokens, nested at most 16 levels, with at most 100 limits and 1000
+// routes. Anchors, aliases, merge keys, tags and several documents are refused, so a small file cannot grow into a large
+// configuration.
 //
 // # Not here
 //
-// Watching the file for changes, reading the admin token, listening: programs do that. The file has no templates, includes or
-// environment variables.
+// Watching the file for changes, reading the admin token, listening: programs do that. The file has no templates, includes
+// or environment variables.
 package configfile

@@ -13,8 +13,8 @@ import (
 
 const page = "../../docs/configuration.md"
 
-// TestTheDocumentationListsEveryKeyAsTheSchemaHasIt compares the page's tables with the ones that decoder and schema give. Write
-// them anew with -update.
+// TestTheDocumentationListsEveryKeyAsTheSchemaHasIt compares the page's tables with the ones that decoder and schema give.
+// Write them anew with -update.
 func TestTheDocumentationListsEveryKeyAsTheSchemaHasIt(t *testing.T) {
 	data, err := os.ReadFile(page)
 	if err != nil {

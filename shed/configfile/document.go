@@ -70,23 +70,29 @@ func (p *problems) text(data []byte) (string, bool) {
 	return strings.ReplaceAll(text, "\r", "\n"), true
 }
 
-// parse runs the YAML library on text, after the parts of YAML that a configuration does not need have been refused. The
-// library has panicked on malformed input before; a panic is reported as a syntax error. A nil file without an error
-// means that the reason has been added already.
-func parse(text string, p *problems) (file *ast.File, err error) {
+// parse runs the YAML library on text, after the parts of YAML that a configuration does not need have been refused. A nil
+// file without an error means that the reason has been added already.
+func parse(text string, p *problems) (*ast.File, error) {
+	return guarded(func() (*ast.File, error) {
+		tokens := lexer.Tokenize(text)
+		before := len(p.found)
+		p.plain(tokens)
+		if len(p.found) > before {
+			return nil, nil
+		}
+		// Duplicate keys are found while decoding, where both lines are known.
+		return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	})
+}
+
+// guarded makes a panic an error: the library has panicked on malformed input before.
+func guarded(parse func() (*ast.File, error)) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			file, err = nil, errors.New("cannot be understood")
+			file, err = nil, errors.New("this cannot be understood")
 		}
 	}()
-	tokens := lexer.Tokenize(text)
-	before := len(p.found)
-	p.plain(tokens)
-	if len(p.found) > before {
-		return nil, nil
-	}
-	// Duplicate keys are found while decoding, where both lines are known.
-	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	return parse()
 }
 
 // unwanted are the kinds of tokens that a configuration never needs. Without anchors and aliases no small file can grow

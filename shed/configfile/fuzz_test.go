@@ -28,7 +28,9 @@ func FuzzParse(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	for _, s := range []string{"a: - b", "- - -\n", "{", "a:\n\t", "\"", "'", "a: |-\n", "a: >+\n\n\n", "[]: 1", "{}: {}", "? ", ":", "a: {,}", "a: [,]", "%", "--- |", "queue:\n- \n  a", "#\r"} {
+	for _, s := range []string{"a: - b", "- - -\n", "{", "a:\n\t", "\"", "'", "a: |-\n", "a: >+\n\n\n", "[]: 1", "{}: {}", "? ",
+		":", "a: {,}", "a: [,]", "%",
+		"--- |", "queue:\n- \n  a", "#\r"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/spillway-go/spillway/shed"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
@@ -70,9 +72,15 @@ func TestEveryMistakeIsReportedWithItsLineAndItsWayOut(t *testing.T) {
 
 func TestGoodFilesAreReadAndSatisfyTheSchema(t *testing.T) {
 	each(t, "good", func(t *testing.T, file string, data []byte) {
-		if _, err := Parse(filepath.Base(file), data, Config{}); err != nil {
+		c, err := Parse(filepath.Base(file), data, Config{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		s, err := shed.New(c.Shed)
+		if err != nil {
+			t.Fatalf("shed.New refuses what Parse accepts: %v", err)
+		}
+		s.Close()
 		for _, fault := range schemaFaults(t, data) {
 			t.Errorf("the schema refuses what Parse accepts: %s", fault)
 		}

@@ -19,8 +19,8 @@ var cpuShape = shape{keys: []key{
 // have one.
 var defaultCPU = health.Thresholds{Low: 0.75, High: 0.95}
 
-// healthSection reads the section health. What the file has no key for, such as the warm-up, stays the program's; only health that
-// the program has switched off comes back on, or the thresholds would mean nothing.
+// healthSection reads the section health. What the file has no key for, such as the warm-up, stays the program's; only
+// health that the program has switched off comes back on, or the thresholds would mean nothing.
 func healthSection(o object, program health.Config) health.Config {
 	c := program
 	c.CPU, c.Off = health.Thresholds{}, false

@@ -57,8 +57,8 @@ var leakyBucketShape = shape{keys: []key{
 	{name: "capacity", kind: kindInteger, min: 0, max: maxAmount, required: "100"},
 }}
 
-// limitList reads the section limits. Routes are those of the whole configuration, for limits to refer to; nil means that they are not
-// known, because their section is wrong itself.
+// limitList reads the section limits. Routes are those of the whole configuration, for limits to refer to; nil means that
+// they are not known, because their section is wrong itself.
 func limitList(all []object, routes *[]shed.Route) []shed.Limit {
 	var list []shed.Limit
 	names := map[string]int{}
@@ -147,7 +147,8 @@ func (o object) rate(name string) (limits.Rate, bool) {
 		return limits.Rate{}, false
 	}
 	if wholeNumber.MatchString(s.text) {
-		v.fail(s.short()+" does not say in which time", "write "+strings.TrimPrefix(s.short(), "-")+"/s or "+strings.TrimPrefix(s.short(), "-")+"/min")
+		amount := strings.TrimPrefix(s.short(), "-")
+		v.fail(s.short()+" does not say in which time", "write "+amount+"/s or "+amount+"/min")
 		return limits.Rate{}, false
 	}
 	if len(s.text) > 64 {
@@ -229,8 +230,8 @@ func (o object) unique(name string, lines map[string]int) {
 	lines[name] = o.fields["name"].line
 }
 
-// split parts an error of limits, "limits: subject: what; how to mend", into its two halves. The subject is left out, for the path
-// of the key says it already; otherwise is the way out of an error that has none.
+// split parts an error of limits, "limits: subject: what; how to mend", into its two halves. The subject is left out, for
+// the path of the key says it already; otherwise is the way out of an error that has none.
 func split(err error, otherwise string, subjects ...string) (what, mend string) {
 	s := strings.ReplaceAll(err.Error(), "\n", " ")
 	for _, subject := range subjects {

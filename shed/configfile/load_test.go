@@ -78,7 +78,8 @@ func TestErrorsAreFoundByTheirTypes(t *testing.T) {
 		t.Fatalf("not Errors of two: %#v", err)
 	}
 	var first *Error
-	if !errors.As(err, &first) || first.Line != 2 || first.Path != "f.yaml" || first.What != "limts: unknown key" || first.Mend != "did you mean limits?" {
+	want := Error{Path: "f.yaml", Line: 2, What: "limts: unknown key", Mend: "did you mean limits?"}
+	if !errors.As(err, &first) || *first != want {
 		t.Errorf("first is %+v", first)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spillway-go/spillway/shed"
 )
 
-// patterns checks the routes' net/http patterns the way the middleware will use them: by registering them. What net/http refuses
-// there, by a panic, is a mistake of the file here.
+// patterns checks the routes' net/http patterns the way the middleware will use them: by registering them. What net/http
+// refuses there, by a panic, is a mistake of the file here.
 type patterns struct {
 	mux     *http.ServeMux
 	routes  []placed
@@ -45,7 +45,8 @@ func (t *patterns) add(o object, r shed.Route) {
 		return
 	}
 	if !r.Exempt && t.held(r.Match) {
-		v.fail(shown(r.Match)+" would take requests from an exempt route of the program, which always holds", "remove this route, or add exempt: true")
+		v.fail(shown(r.Match)+" would take requests from an exempt route of the program, which always holds",
+			"remove this route, or add exempt: true")
 		return
 	}
 	if register(t.mux, r.Match) == "" {
@@ -119,8 +120,8 @@ func compatible(a, b string) bool {
 	return register(mux, a) == "" && register(mux, b) == ""
 }
 
-// held tells whether pattern, if it were not there, would leave its requests to an exempt route of the program. Of two patterns that
-// do not conflict one is inside the other or they share no request, so one typical request of pattern decides.
+// held tells whether pattern, if it were not there, would leave its requests to an exempt route of the program. Of two
+// patterns that do not conflict one is inside the other or they share no request, so one typical request of pattern decides.
 func (t *patterns) held(pattern string) bool {
 	h, _ := t.exempt.Handler(typical(pattern))
 	_, ours := h.(sentinel)

@@ -44,7 +44,8 @@ var adminShape = shape{keys: []key{
 func pumpkin(o object, folder string) Pumpkin {
 	p := Pumpkin{PollAfter: o.duration("poll_after"), AdminListen: DefaultAdminListen}
 	if p.PollAfter%time.Second != 0 {
-		o.fields["poll_after"].fail(p.PollAfter.String()+" is not whole seconds", "clients are told seconds: use "+p.PollAfter.Round(time.Second).String())
+		o.fields["poll_after"].fail(p.PollAfter.String()+" is not whole seconds",
+			"clients are told seconds: use "+p.PollAfter.Round(time.Second).String())
 	}
 	admin, ok := o.section("admin")
 	if !ok {

@@ -33,8 +33,8 @@ var longLivedShape = shape{keys: []key{
 	{name: "max", kind: kindInteger, min: 1, max: mostAtOnce, required: "100"},
 }}
 
-// routeList reads the section routes and adds the program's exempt routes to it, for those always hold: a file that forgets the
-// probes must not make them wait.
+// routeList reads the section routes and adds the program's exempt routes to it, for those always hold: a file that forgets
+// the probes must not make them wait.
 func routeList(all []object, program []shed.Route) []shed.Route {
 	exempt := slices.Clone(program)
 	exempt = slices.DeleteFunc(exempt, func(r shed.Route) bool { return !r.Exempt })
@@ -54,7 +54,9 @@ func routeList(all []object, program []shed.Route) []shed.Route {
 	for _, e := range exempt {
 		if line, taken := names[e.Name]; taken {
 			i := slices.IndexFunc(all, func(o object) bool { return o.fields["name"].line == line })
-			all[i].fields["name"].fail(fmt.Sprintf("%s is the name of the program's exempt route %q, which always holds", bare(e.Name), e.Match), "choose another name")
+			all[i].fields["name"].fail(
+				fmt.Sprintf("%s is the name of the program's exempt route %q, which always holds", bare(e.Name), e.Match),
+				"choose another name")
 		}
 	}
 	return append(list, exempt...)

@@ -20,27 +20,28 @@ func owning(exempt ...shed.Route) Config {
 
 func TestTheProgramsExemptRoutesAlwaysHold(t *testing.T) {
 	health, assets := shed.Route{Name: "health", Match: "GET /healthz"}, shed.Route{Name: "assets", Match: "GET /assets/"}
-	item := shed.Route{Name: "item", Match: "GET /items/{id}"}
+	item, spaced := shed.Route{Name: "item", Match: "GET /items/{id}"}, shed.Route{Name: "spaced", Match: "GET /a%20b"}
+	const rest = "assets GET /assets/ exempt, item GET /items/{id} exempt, spaced GET /a%20b exempt"
 	for _, row := range []struct {
 		why, routes string
 		want        []string // the table as "name match [exempt]", or the error
 	}{
 		{"no routes in the file", `[]`,
-			[]string{"health GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"health GET /healthz exempt", rest}},
 		{"other routes come first, the program's own route is replaced", `[{name: a, match: "GET /a"}]`,
-			[]string{"a GET /a", "health GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"a GET /a", "health GET /healthz exempt", rest}},
 		{"the same route under another name", `[{name: probes, match: "GET /healthz", exempt: true}]`,
-			[]string{"probes GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"probes GET /healthz exempt", rest}},
 		{"the same route under the same name", `[{name: health, match: "GET /healthz", exempt: true}]`,
-			[]string{"health GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"health GET /healthz exempt", rest}},
 		{"a wider route takes nothing away", `[{name: all, match: /}]`,
-			[]string{"all /", "health GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"all /", "health GET /healthz exempt", rest}},
 		{"another method takes nothing away", `[{name: put, match: "PUT /items/{id}"}]`,
-			[]string{"put PUT /items/{id}", "health GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"put PUT /items/{id}", "health GET /healthz exempt", rest}},
 		{"the path beside a subtree is not in it", `[{name: a, match: "GET /assets"}]`,
-			[]string{"a GET /assets", "health GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"a GET /assets", "health GET /healthz exempt", rest}},
 		{"an exempt route inside an exempt one", `[{name: a, match: "GET /assets/a", exempt: true}]`,
-			[]string{"a GET /assets/a exempt", "health GET /healthz exempt", "assets GET /assets/ exempt", "item GET /items/{id} exempt"}},
+			[]string{"a GET /assets/a exempt", "health GET /healthz exempt", rest}},
 
 		{"the same pattern", `[{name: a, match: "GET /healthz"}]`, []string{`"GET /healthz" would take`}},
 		{"a narrower method", `[{name: a, match: "HEAD /healthz"}]`, []string{`"HEAD /healthz" would take`}},
@@ -50,17 +51,18 @@ func TestTheProgramsExemptRoutesAlwaysHold(t *testing.T) {
 		{"the subtree's own page", `[{name: a, match: "GET /assets/{$}"}]`, []string{`"GET /assets/{$}" would take`}},
 		{"one value of a wildcard", `[{name: a, match: "GET /items/new"}]`, []string{`"GET /items/new" would take`}},
 		{"a value with an escape", `[{name: a, match: "GET /items/a%20b"}]`, []string{`"GET /items/a%20b" would take`}},
+		{"an escape, narrower by its host", `[{name: a, match: "GET example.com/a%20b"}]`, []string{`"GET example.com/a%20b" would take`}},
 		{"an overlap", `[{name: a, match: "GET /{x}/new"}]`, []string{`conflicts with "GET /assets/" of route assets of the program`}},
 		{"the name of one", `[{name: health, match: "GET /b"}]`, []string{`health is the name of the program's exempt route "GET /healthz"`}},
 	} {
-		c, err := Parse("f", []byte("routes: "+row.routes), owning(health, assets, item))
+		c, err := Parse("f", []byte("routes: "+row.routes), owning(health, assets, item, spaced))
 		if err != nil {
 			if len(row.want) != 1 || !strings.Contains(err.Error(), row.want[0]) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: got %v\nwant %q", row.why, err, row.want)
 			}
 			continue
 		}
-		if diff := cmp.Diff(row.want, table(c)); diff != "" {
+		if diff := cmp.Diff(strings.Join(row.want, ", "), strings.Join(table(c), ", ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.why, diff)
 		}
 	}

@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -60,7 +61,8 @@ func same(t *testing.T, got, want *Config) {
 	if (got.Shed.Observer == nil) != (want.Shed.Observer == nil) {
 		t.Error("the observer is lost or made up")
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(shed.Config{}, "Observer"), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+	prefixes := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(shed.Config{}, "Observer"), prefixes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -144,13 +146,28 @@ func TestZeroInTheFileMeansZero(t *testing.T) {
 	}
 }
 
-func TestAFixedLimitIsNotHeldToTheDefaultBounds(t *testing.T) {
-	for text, want := range map[string]int{
-		"concurrency: {algorithm: fixed, initial: 1}":    1,
-		"concurrency: {algorithm: fixed, initial: 1000}": 1000,
-	} {
-		if c := parsed(t, text, Config{}).Shed.Concurrency; c.Initial != want || c.Algorithm != "fixed" {
-			t.Errorf("%s: %+v", text, c)
+// TestTheBoundsOfConcurrencyAreTheLibrarysOwn goes through small configurations: what Parse accepts the library takes
+// without moving what was written, and nothing that the library would take so is refused.
+func TestTheBoundsOfConcurrencyAreTheLibrarysOwn(t *testing.T) {
+	values := []int{0, 1, 2, 4, 20, 499, 500, 501, 1000}
+	for _, algorithm := range []string{concurrency.Gradient2, concurrency.Fixed} {
+		for _, low := range values {
+			for _, high := range values {
+				for _, initial := range values {
+					text := "concurrency: {algorithm: " + algorithm
+					for name, n := range map[string]int{"min": low, "max": high, "initial": initial} {
+						if n > 0 {
+							text += fmt.Sprintf(", %s: %d", name, n)
+						}
+					}
+					_, err := Parse("f", []byte(text+"}"), Config{})
+					e, refusal := concurrency.New(concurrency.Config{Algorithm: algorithm, Min: low, Max: high, Initial: initial})
+					kept := refusal == nil && (initial == 0 || e.Status().Limit == initial)
+					if (err == nil) != kept {
+						t.Errorf("%s}: Parse says %v; the library says %v, kept: %v", text, err, refusal, kept)
+					}
+				}
+			}
 		}
 	}
 }
