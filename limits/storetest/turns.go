@@ -82,6 +82,19 @@ func bucketTurns(c *client) {
 	c.wait(time.Hour)
 	c.turn(0, charge(p, "k", 2))
 	c.turn(2*time.Second, charge(p, "k", 3)) // two more than the tokens cover
+
+	// Waiters who give up leave nothing behind.
+	q := policy("given up", limits.Delay{Rule: limits.TokenBucket{Capacity: 1, Refill: limits.PerSecond(1)}, MaxWait: time.Minute})
+	c.turn(0, charge(q, "k", 1))
+	var waiting []limits.Decision
+	for i := range 5 {
+		waiting = append(waiting, c.turn(time.Duration(i+1)*time.Second, charge(q, "k", 1)))
+	}
+	c.wait(time.Millisecond)
+	for _, d := range waiting {
+		c.refund(d)
+	}
+	c.turn(999*time.Millisecond, charge(q, "k", 1))
 }
 
 // spacedTurns lets charges arrive at random: they start in order, never before they came and never closer than the rate.
