@@ -116,14 +116,18 @@ func TestTwoSheddersInOneChainBothSayTheirPart(t *testing.T) {
 	})
 }
 
-// silent is a writer that nobody may write to.
+// silent is a writer that takes the status of who is gone, and nothing else.
 type silent struct {
 	t      *testing.T
 	header http.Header
 }
 
-func (s silent) Header() http.Header         { return s.header }
-func (s silent) WriteHeader(status int)      { s.t.Errorf("status %d was written", status) }
+func (s silent) Header() http.Header { return s.header }
+func (s silent) WriteHeader(status int) {
+	if status != 499 || len(s.header) != 0 {
+		s.t.Errorf("status %d was written, with %v", status, s.header)
+	}
+}
 func (s silent) Write(b []byte) (int, error) { s.t.Errorf("%q was written", b); return len(b), nil }
 
 // queue-cancel

@@ -7,9 +7,12 @@
 //	403  nobody knows who asks, and somebody must   reason no_identity
 //	503  the service is short, or a feature is off  all other reasons
 //
+// A client that goes away while its request waits is not refused: the status is then 499 and nothing else, which nobody sees
+// but logs, and clients whose context the server itself has cancelled.
+//
 // A refusal is an RFC 9457 problem document whose "reason" is the same word as in metrics and logs, with Retry-After in
-// whole seconds, rounded up, unless waiting cannot help. Every answer to a request that rules apply to, allowed or
-// refused, carries RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers, wire format of -08 and later):
+// whole seconds, rounded up, unless waiting cannot help. Every answer to a request that rules were asked about, allowed or
+// refused by them, carries RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers, wire format of -08 and later):
 //
 //	RateLimit-Policy: "per-client";q=20;w=4
 //	RateLimit: "per-client";r=19;t=1
@@ -37,7 +40,8 @@
 // Cross-origin scripts see the fields if CORS exposes Retry-After, RateLimit and RateLimit-Policy.
 //
 // One shedder may stand at several places of one chain: the outermost decides, the others let through what it admitted. A
-// writer between them that has no Unwrap method hides the first from the second.
+// writer between them that has no Unwrap method hides the first from the second. Routes that are exempt take no permit and
+// leave no mark.
 //
 // # Not in here
 //

@@ -82,9 +82,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	visit, err := h.edge.Enter(w, r, h.cfg.hints(r))
 	if err != nil {
-		if rejection := h.edge.Rejection(r, err); rejection != nil {
-			h.edge.Refuse(w, r, rejection)
-		}
+		h.edge.Refuse(w, r, err)
 		return
 	}
 	defer visit.Leave() // reads the outcome when it runs: Ignored unless Finish was reached

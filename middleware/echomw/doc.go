@@ -7,8 +7,7 @@
 //     error handler writes it, once, and middleware further out sees the error. Its Message is a middleware.Problem, which
 //     Echo's default handler sends as application/problem+json; its Internal error is the *shed.Rejection. An error handler
 //     of your own that answers in another format must set Content-Type itself.
-//   - A request whose client went away while it waited ends without an error and without a write. Its status reads as 499
-//     in logs, as nginx has it.
+//   - A request whose client went away while it waited ends without an error; its status is 499 and nothing else.
 //   - A request that matches none of the shedder's patterns has Echo's own path, such as /users/:id, for a route name.
 //   - Client addresses come from shed.Clients, not from c.RealIP(): Echo's extractor knows no prefixes of IPv6 and no port
 //     in X-Forwarded-For.

@@ -11,9 +11,6 @@ import (
 	"github.com/spillway-go/spillway/shed"
 )
 
-// statusGone is what logs show for a request whose client went away before it was admitted. It is never sent.
-const statusGone = 499
-
 // Config says what Shed cannot know by itself. Only Shedder is required.
 type Config struct {
 	// Skipper tells which requests are none of the middleware's business; nil means that all are. Echo's own
@@ -119,12 +116,11 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// refuse hands a refusal to Echo's error handling, fields already set. Nothing is written for a client that has gone away;
-// only its status is noted, for logs further out.
+// refuse hands a refusal to Echo's error handling, fields already set. A client that has gone away is no error of anybody.
 func refuse(e *edge.Edge, c echo.Context, err error) error {
 	rejection := e.Rejection(c.Request(), err)
 	if rejection == nil {
-		c.Response().Status = statusGone
+		c.Response().WriteHeader(edge.StatusGone)
 		return nil
 	}
 	problem := e.Head(c.Response().Header(), c.Request(), rejection)

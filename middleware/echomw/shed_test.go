@@ -61,13 +61,6 @@ func refused(t *testing.T, w *httptest.ResponseRecorder, reason shed.Reason) {
 	}
 }
 
-// silent is a writer that nobody may write to.
-type silent struct{ t *testing.T }
-
-func (s silent) Header() http.Header         { return http.Header{} }
-func (s silent) WriteHeader(status int)      { s.t.Errorf("status %d was written", status) }
-func (s silent) Write(b []byte) (int, error) { s.t.Errorf("%q was written", b); return len(b), nil }
-
 // echo-double-error
 func TestEchoHandlesARefusalOnceAndLayersOutsideSeeIt(t *testing.T) {
 	s := open(t, shed.Config{Limits: []shed.Limit{bucket("per-client", 1)}})
@@ -157,9 +150,10 @@ func TestEchoLogsTellWhoLeft(t *testing.T) {
 	}, echomw.Shed(s))
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
-	e.ServeHTTP(silent{t}, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
-	if status != 499 {
-		t.Errorf("layers outside see status %d", status)
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, httptest.NewRequest("GET", "/", nil).WithContext(ctx))
+	if status != 499 || w.Body.Len() != 0 || len(w.Header()) != 0 {
+		t.Errorf("layers outside see status %d; sent: %q, %v", status, w.Body, w.Header())
 	}
 }
 
@@ -198,6 +192,7 @@ func TestEchosWriterIsPutBack(t *testing.T) {
 	s := open(t, shed.Config{})
 	e := echo.New()
 	var before, after, inside http.ResponseWriter
+	another := httptest.NewRecorder()
 	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			before = c.Response().Writer
@@ -207,11 +202,11 @@ func TestEchosWriterIsPutBack(t *testing.T) {
 		}
 	}, echomw.Shed(s))
 	e.GET("/", func(c echo.Context) error { inside = c.Response().Writer; return c.NoContent(204) })
-	e.GET("/replaces", func(c echo.Context) error { c.Response().Writer = silent{t}; return nil })
+	e.GET("/replaces", func(c echo.Context) error { c.Response().Writer = another; return nil })
 	if call(e, "GET", "/"); before != after || inside == before {
 		t.Errorf("before %T, inside %T, after %T", before, inside, after)
 	}
-	if call(e, "GET", "/replaces"); after != (silent{t}) {
+	if call(e, "GET", "/replaces"); after != another {
 		t.Errorf("another's writer became %T", after)
 	}
 }

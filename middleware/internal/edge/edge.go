@@ -82,7 +82,7 @@ type Hints struct {
 	Label     string // the name of the route if no pattern matches
 }
 
-// Enter asks whether r may run and waits where it must. The error is for Rejection.
+// Enter asks whether r may run and waits where it must. The error is for Refuse or Rejection.
 func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit, error) {
 	header := w.Header()
 	if e.pumpkin != nil {
@@ -132,7 +132,7 @@ func (v *Visit) Finish(r *http.Request, status int) {
 // Leave ends the permit. A second call does nothing.
 func (v *Visit) Leave() { v.permit.Done(v.outcome) }
 
-// Rejection makes a refusal of an error of Enter. It is nil if nobody is left to answer.
+// Rejection makes a refusal of an error of Enter. It is nil if nobody is left to answer: StatusGone.
 func (e *Edge) Rejection(r *http.Request, err error) *shed.Rejection {
 	if rejection, ok := errors.AsType[*shed.Rejection](err); ok {
 		return rejection

@@ -8,8 +8,18 @@ import (
 	"github.com/spillway-go/spillway/shed"
 )
 
-// Refuse answers a request that was turned away. It is the only write to the response.
-func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, rejection *shed.Rejection) {
+// StatusGone is how a request ends whose client went away before it was admitted: the word of nginx's logs for it. No body
+// and no fields go with it, for nobody is left to read them. Saying nothing at all would leave it to net/http to say 200,
+// and contexts are cancelled on living clients too, by servers that shut down: those must not take it for success.
+const StatusGone = 499
+
+// Refuse answers a request that Enter has turned away with err. It is the only write to the response.
+func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	rejection := e.Rejection(r, err)
+	if rejection == nil {
+		w.WriteHeader(StatusGone)
+		return
+	}
 	a := e.head(w.Header(), r, rejection)
 	w.WriteHeader(a.problem.Status)
 	_, _ = w.Write(a.body) // nobody can be told if the client is gone
