@@ -33,7 +33,7 @@ type MemoryConfig struct {
 // shared balance stands. Stats counts how often that happens.
 //
 // Time comes from the caller's now. If that has a monotonic reading, as time.Now gives, steps of the wall clock change
-// nothing. Keys are kept as a 128-bit hash under a secret seed, so that clients cannot choose keys that meet.
+// nothing. One Take cannot hold two policies of one name with different rules. Keys are kept as a 128-bit hash under a secret seed, so that clients cannot choose keys that meet.
 //
 // Take and Peek give up when the context is already done. Refund does not look at it: the reason to refund is often that
 // the caller has gone.

@@ -28,6 +28,7 @@ const longest = 50 * 365 * Day
 //
 // The exported fields are what a store needs that does the same arithmetic elsewhere, in a script for instance:
 //
+//	now   = max(last, now floored to ticks)
 //	owed  = max(0, owed - (now - last)·Drain)
 //	x     = owed                 if Queue
 //	      = owed + cost·Unit     otherwise

@@ -13,7 +13,7 @@ func TestMemoryKeepsThePromisesOfAStore(t *testing.T) {
 
 // One lock and one small table instead of many: the same promises.
 func TestSmallMemoryKeepsThePromisesOfAStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) limits.Store { return newMemory(t, limits.MemoryConfig{MaxKeys: 1200}) })
+	storetest.Run(t, func(t *testing.T) limits.Store { return newMemory(t, limits.MemoryConfig{MaxKeys: 2000}) })
 }
 
 func newMemory(t testing.TB, config limits.MemoryConfig) *limits.Memory {

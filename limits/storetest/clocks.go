@@ -75,7 +75,7 @@ func waitsAreExact(s limits.Store) error {
 	c, r := newClient(s), rand.New(rand.NewPCG(3, 5))
 	for _, rule := range rules {
 		p := policy("exact waits "+rule.String(), rule)
-		for n := range 60 {
+		for n := range 40 {
 			c.wait(time.Duration(r.Int64N(int64(time.Minute)))) // with ns about
 			key := string(rune('a' + n))
 			for range r.IntN(4) {

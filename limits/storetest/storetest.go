@@ -10,7 +10,7 @@ import (
 )
 
 // Run checks every promise of limits.Store, each on a store of its own that open returns. Open may use t to clean up; the
-// store must be empty, and must have room for a few hundred keys.
+// store must be empty, and must have room for a thousand keys.
 func Run(t *testing.T, open func(t *testing.T) limits.Store) {
 	t.Helper()
 	for _, l := range laws {
