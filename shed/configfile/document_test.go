@@ -72,7 +72,7 @@ func TestHostileFilesAreRefusedInAFewWords(t *testing.T) {
 		fmt.Fprintf(&stairs, "%*sa:\n", i, "")
 	}
 	var keys strings.Builder
-	for i := range maxTokens / 3 {
+	for i := range maxTokens / 15 {
 		fmt.Fprintf(&keys, "key%d: 1\n", i)
 	}
 	for name, text := range map[string]string{
@@ -138,5 +138,12 @@ func TestMistakesAreListedInTheOrderOfTheFile(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAFileOfTooManyTokensIsRefusedBeforeItIsParsed(t *testing.T) {
+	got := refused(t, strings.Repeat("a: b\n", maxTokens/3+1))
+	if want := "f: the file has more than 30000 words and signs; is this the right file? shorten it"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
