@@ -22,14 +22,10 @@ const reasonClosed Reason = "closed"
 func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	route := s.settings.route(req.Route)
 	if route.Exempt {
-		return s.admitExempt(ctx, route)
+		return Permit{}, s.admitExempt(ctx, route)
 	}
-	if route.Feature != "" && s.features != nil {
-		if words, after, off := s.features.FeatureOff(route.Feature, req.Client); off {
-			return Permit{}, s.refuse(route, 0, &Rejection{
-				Reason: FeatureOff, Route: route.Name, RetryAfter: after, Feature: route.Feature, Words: words,
-			})
-		}
+	if err := s.switchedOff(route, req.Client); err != nil {
+		return Permit{}, err
 	}
 	v := s.visits.Get().(*visit)
 	v.begin(ctx, route, &req)
@@ -38,33 +34,70 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	return p, err
 }
 
-// admit is the way of a request: a look at the gate, the rules, a turn where a rule delays, then the gate.
+// switchedOff refuses what asks for a feature that is switched off.
+func (s *Shedder) switchedOff(route *route, client string) error {
+	if route.Feature == "" || s.features == nil {
+		return nil
+	}
+	words, after, off := s.features.FeatureOff(route.Feature, client)
+	if !off {
+		return nil
+	}
+	return s.refuse(route, 0, &Rejection{
+		Reason: FeatureOff, Route: route.Name, RetryAfter: after, Feature: route.Feature, Words: words,
+	})
+}
+
+// admit is the way of a request: a look at the gate, the rules, a turn where a rule delays, then the gate. It is the steps
+// arrive, offer and answered with the waiting between them; a Machine takes the same steps without waiting.
 func (v *visit) admit(req *Request) (Permit, error) {
-	s := v.s
-	if err := v.ctx.Err(); err != nil {
-		return Permit{}, v.gone(err)
-	}
-	if s.crowded.Load() {
-		if err := v.lookAhead(); err != nil {
-			return Permit{}, err
-		}
-	}
-	if len(v.route.rules) == 0 {
-		return v.enter()
-	}
-	decision, err := v.charge(req)
+	var decision limits.Decision
+	turn, err := v.arrive(req, &decision)
 	if err != nil {
 		return Permit{}, err
 	}
-	if err = v.awaitTurn(&decision); err == nil {
+	if turn != nil {
+		err = v.awaitTurn(turn)
+	}
+	if err == nil {
 		var p Permit
 		if p, err = v.enter(); err == nil {
-			p.slot.held.limited, p.slot.held.decision = decision.Len() > 0, decision
+			p.charged(&decision)
 			return p, nil
 		}
 	}
-	v.giveBack(decision)
+	v.giveBack(&decision)
 	return Permit{}, err
+}
+
+// arrive takes the request as far as it goes without waiting: a look at the gate, then the rules, whose decision it fills
+// in. The verdict it returns is of the rule whose turn has to be awaited; nil means that the gate is next.
+func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Verdict, err error) {
+	if err := v.ctx.Err(); err != nil {
+		return nil, v.gone(err)
+	}
+	if v.s.crowded.Load() {
+		if err := v.lookAhead(); err != nil {
+			return nil, err
+		}
+	}
+	if len(v.route.rules) == 0 {
+		return nil, nil
+	}
+	if *decision, err = v.charge(req); err != nil {
+		return nil, err
+	}
+	return longest(decision), nil
+}
+
+// longest is the verdict with the longest delay, or nil when nothing is delayed.
+func longest(decision *limits.Decision) (turn *limits.Verdict) {
+	for i := range decision.Len() {
+		if d := decision.At(i); d.Delay > 0 && (turn == nil || d.Delay > turn.Delay) {
+			turn = d
+		}
+	}
+	return turn
 }
 
 // lookAhead turns the request away before any quota is touched if the gate would refuse it anyway.
@@ -95,7 +128,7 @@ func (v *visit) charge(req *Request) (limits.Decision, error) {
 	if v.charges = charges; len(charges) == 0 {
 		return limits.Decision{}, nil
 	}
-	decision, err := v.s.store.Take(v.ctx, time.Now(), charges)
+	decision, err := v.s.store.Take(v.ctx, v.s.clock.wall(), charges)
 	switch {
 	case err == nil:
 		v.count(&decision)
@@ -121,24 +154,15 @@ func (v *visit) overLimit(decision *limits.Decision) error {
 }
 
 // awaitTurn waits where a rule delays: the longest delay decides, and its line is the one to stand in.
-func (v *visit) awaitTurn(decision *limits.Decision) error {
-	var longest *limits.Verdict
-	for i := range decision.Len() {
-		if d := decision.At(i); d.Delay > 0 && (longest == nil || d.Delay > longest.Delay) {
-			longest = d
-		}
-	}
-	if longest == nil {
-		return nil
-	}
-	step := v.route.rule(longest.Policy).step(longest.Cost)
-	waited, err := v.s.turns.Wait(v.ctx, queue.Key{Policy: longest.Policy.Name(), Client: longest.Key}, longest.Delay, step)
+func (v *visit) awaitTurn(turn *limits.Verdict) error {
+	step := v.route.rule(turn.Policy).step(turn.Cost)
+	waited, err := v.s.turns.Wait(v.ctx, queue.Key{Policy: turn.Policy.Name(), Client: turn.Key}, turn.Delay, step)
 	v.wait += waited
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, queue.ErrFull):
-		return v.shed(QueueFull, longest.Delay)
+		return v.shed(QueueFull, turn.Delay)
 	case errors.Is(err, queue.ErrClosed):
 		return ErrClosed
 	}
@@ -147,22 +171,32 @@ func (v *visit) awaitTurn(decision *limits.Decision) error {
 
 // enter asks the gate for a slot and waits for it in the line if need be.
 func (v *visit) enter() (Permit, error) {
-	s, t, now := v.s, &v.ticket, v.s.clock.now()
+	now := v.s.clock.now()
+	waiting, err := v.offer(now)
+	switch {
+	case err != nil:
+		return Permit{}, err
+	case waiting:
+		return v.stand(now)
+	}
+	return v.permit(), nil
+}
+
+// offer asks the gate for a slot: it is there, or is waited for, or there is an error.
+func (v *visit) offer(now time.Duration) (waiting bool, err error) {
+	s := v.s
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return Permit{}, ErrClosed
+		return false, ErrClosed
 	}
-	a := s.gate.Offer(now, t)
+	a := s.gate.Offer(now, &v.ticket)
 	s.unlock()
 	s.wake(a.wake)
-	if a.waiting {
-		return v.stand(now)
+	if !a.waiting && v.slot == nil {
+		return false, v.shed(v.reason, a.drain)
 	}
-	if v.slot == nil {
-		return Permit{}, v.shed(v.reason, a.drain)
-	}
-	return v.permit(), nil
+	return a.waiting, nil
 }
 
 // stand waits in the gate's line until granted, refused, expired, or left by the caller.
@@ -178,13 +212,20 @@ func (v *visit) stand(since time.Duration) (Permit, error) {
 		v.leave()
 	}
 	v.timer.Stop()
-	v.wait += v.s.clock.now() - since
-	switch {
-	case left != nil:
+	if left != nil {
+		v.wait += v.s.clock.now() - since
 		if v.slot != nil { // granted in the instant of leaving: the turn passes on
 			Permit{s: v.s, slot: v.slot, generation: v.generation}.pass()
 		}
 		return Permit{}, v.gone(left)
+	}
+	return v.answered(since)
+}
+
+// answered is the end of a wait in the line: the gate has put a slot or a reason into the ticket.
+func (v *visit) answered(since time.Duration) (Permit, error) {
+	v.wait += v.s.clock.now() - since
+	switch {
 	case v.slot != nil:
 		return v.permit(), nil
 	case v.reason == reasonClosed:
@@ -196,14 +237,19 @@ func (v *visit) stand(since time.Duration) (Permit, error) {
 // leave takes the ticket out of the line. If it is not there any more its answer is already on the way, and is awaited:
 // whoever took it out signals it right after unlocking.
 func (v *visit) leave() {
-	v.s.mu.Lock()
-	waiting := v.s.gate.Leave(&v.ticket)
-	v.s.unlock()
-	if waiting {
+	if v.stepOut() {
 		v.timeIsUp()
 	} else {
 		<-v.ready
 	}
+}
+
+// stepOut takes the ticket out of the line and tells whether it stood there.
+func (v *visit) stepOut() bool {
+	v.s.mu.Lock()
+	waiting := v.s.gate.Leave(&v.ticket)
+	v.s.unlock()
+	return waiting
 }
 
 // pass gives back a slot that nobody used.
@@ -235,15 +281,18 @@ func (v *visit) permit() Permit {
 
 // giveBack returns the quota that was taken for a request that does not run after all. The caller may have gone away, so
 // its context does not bound the refund.
-func (v *visit) giveBack(decision limits.Decision) {
-	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), time.Now(), decision); err != nil {
+func (v *visit) giveBack(decision *limits.Decision) {
+	if decision.Len() == 0 {
+		return
+	}
+	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
 		v.s.counts.refundErrors.Add(1)
 	}
 }
 
 // shed refuses for lack of room.
 func (v *visit) shed(reason Reason, drain time.Duration) error {
-	return v.s.refuse(v.route, v.wait, v.route.refusals.get(v.route.Name, reason, drain))
+	return v.s.refuse(v.route, v.wait, v.route.refusals.get(v.route.Name, reason, drain, v.s.jitter))
 }
 
 // gone ends the visit of a caller whose context is done: a missed deadline is a refusal, anything else means that nobody is
@@ -266,11 +315,11 @@ func (s *Shedder) refuse(route *route, wait time.Duration, r *Rejection) error {
 }
 
 // admitExempt lets through what is never charged, queued or shed by load, bounded only by the wide guard.
-func (s *Shedder) admitExempt(ctx context.Context, route *route) (Permit, error) {
-	d, err := s.guards.Take(context.WithoutCancel(ctx), time.Now(), s.guard)
+func (s *Shedder) admitExempt(ctx context.Context, route *route) error {
+	d, err := s.guards.Take(context.WithoutCancel(ctx), s.clock.wall(), s.guard)
 	if err == nil && !d.Allowed {
-		return Permit{}, s.refuse(route, 0, route.refusals.get(route.Name, Overloaded, d.Binding().RetryAfter))
+		return s.refuse(route, 0, route.refusals.get(route.Name, Overloaded, d.Binding().RetryAfter, s.jitter))
 	}
 	s.counts.exempt.Add(1)
-	return Permit{}, nil
+	return nil
 }

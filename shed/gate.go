@@ -56,7 +56,8 @@ type ticket struct {
 	generation uint32
 	reason     Reason
 
-	ready chan struct{} // signalled once if the ticket had to wait; nil in a simulation
+	ready chan struct{} // signalled once if the ticket had to wait
+	job   *Job          // in a Machine: whom to wake instead
 }
 
 // answer is what Offer, Done and Tick want done.

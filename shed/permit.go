@@ -48,6 +48,13 @@ func (p Permit) Done(outcome Outcome) {
 	}
 }
 
+// charged notes what the rules said, for Decision.
+func (p Permit) charged(decision *limits.Decision) {
+	if decision.Len() > 0 {
+		p.slot.held.limited, p.slot.held.decision = true, *decision
+	}
+}
+
 // summary copies the little that Done reports, so that the decision is not copied with it.
 func (h *held) summary() (s struct {
 	route *route

@@ -1,7 +1,6 @@
 package shed
 
 import (
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 )
@@ -17,10 +16,10 @@ var shedReasons = [...]Reason{Overloaded, QueueFull, WaitExpired, Displaced, Dea
 type refusals [len(shedReasons)][2*longestRetry/time.Second + 1]atomic.Pointer[Rejection]
 
 // get returns the Rejection for reason. Its RetryAfter is the time the line needs to drain, in whole seconds rounded up,
-// plus as much again at random: who was refused together shall not come back together.
-func (t *refusals) get(route string, reason Reason, drain time.Duration) *Rejection {
+// plus as much again at random: who was refused together shall not come back together. jitter draws from [0, n).
+func (t *refusals) get(route string, reason Reason, drain time.Duration, jitter func(n int64) int64) *Rejection {
 	base := (min(max(drain, 1), longestRetry) + time.Second - 1) / time.Second
-	seconds := base + rand.N(base+1)
+	seconds := base + time.Duration(jitter(int64(base)+1))
 	for i, r := range shedReasons {
 		if r != reason {
 			continue

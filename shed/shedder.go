@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,8 +24,8 @@ const (
 	DefaultQueueMaxWait  = 500 * time.Millisecond
 )
 
-// tick is how often time passes for the gate when nothing else happens.
-const tick = 100 * time.Millisecond
+// TickEvery is how often time passes for the gate when nothing else happens.
+const TickEvery = 100 * time.Millisecond
 
 // Shedder decides, for each request, whether it may run now, must wait, or is turned away. It is safe for concurrent use.
 // Make one with New and end it with Close.
@@ -41,6 +42,7 @@ type Shedder struct {
 	guard    []limits.Charge // bounds exempt routes; charged in a store of its own
 	guards   *limits.Memory
 	clock    clock
+	jitter   func(n int64) int64 // at random from [0, n), for the Retry-After of refusals by load
 	counts   counts
 	visits   sync.Pool
 
@@ -55,14 +57,44 @@ type Shedder struct {
 	crowded atomic.Bool
 }
 
-// clock is the time of the gate: it counts from New and is monotonic, whatever the wall clock does.
-type clock struct{ start time.Time }
+// clock is the time of the gate: it counts from New and is monotonic, whatever the wall clock does. In a Machine it stands
+// where its driver has set it.
+type clock struct {
+	start   time.Time
+	virtual *time.Duration
+}
 
-func (c clock) now() time.Duration { return time.Since(c.start) }
+func (c clock) now() time.Duration {
+	if c.virtual != nil {
+		return *c.virtual
+	}
+	return time.Since(c.start)
+}
+
+// wall is the time for the store.
+func (c clock) wall() time.Time {
+	if c.virtual != nil {
+		return c.start.Add(*c.virtual)
+	}
+	return time.Now()
+}
 
 // New makes a Shedder and starts its two goroutines (health and tick), which end with Close. A configuration that cannot
 // work is an error that says what is wrong and how to mend it.
 func New(cfg Config) (*Shedder, error) {
+	s, err := build(cfg, clock{start: time.Now()})
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.health.Start()
+	go s.run(ctx)
+	return s, nil
+}
+
+// build makes all of a Shedder that needs no goroutine.
+func build(cfg Config, clock clock) (*Shedder, error) {
 	set, err := compile(cfg)
 	if err != nil {
 		return nil, err
@@ -103,7 +135,8 @@ func New(cfg Config) (*Shedder, error) {
 		turns:    queue.NewLeaky(0),
 		guard:    []limits.Charge{{Policy: guard, Cost: 1}},
 		guards:   guards,
-		clock:    clock{start: time.Now()},
+		clock:    clock,
+		jitter:   rand.Int64N,
 		done:     make(chan struct{}),
 		gate: gate{
 			estimate: estimate,
@@ -113,10 +146,6 @@ func New(cfg Config) (*Shedder, error) {
 		},
 	}
 	s.visits.New = func() any { return s.newVisit() }
-	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.health.Start()
-	go s.run(ctx)
 	return s, nil
 }
 
@@ -139,21 +168,25 @@ func (q Queue) resolve() (capacity int, maxWait time.Duration, err error) {
 // run lets time pass for the gate.
 func (s *Shedder) run(ctx context.Context) {
 	defer close(s.done)
-	t := time.NewTicker(tick)
+	t := time.NewTicker(TickEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			pressure, known := s.health.Pressure()
-			now := s.clock.now()
-			s.mu.Lock()
-			a := s.gate.Tick(now, pressure, known)
-			s.unlock()
-			s.wake(a.wake)
+			s.tick(s.health.Pressure())
 		}
 	}
+}
+
+// tick lets time pass for the gate once.
+func (s *Shedder) tick(pressure float64, known bool) {
+	now := s.clock.now()
+	s.mu.Lock()
+	a := s.gate.Tick(now, pressure, known)
+	s.unlock()
+	s.wake(a.wake)
 }
 
 // unlock ends a visit to the gate: it notes whether there is a crowd now and lets the next one in.
@@ -170,6 +203,10 @@ func (s *Shedder) wake(w *queue.Waiter) {
 	for w != nil {
 		t := ticketOf(w)
 		w, w.Next = w.Next, nil
+		if t.job != nil {
+			t.job.wake()
+			continue
+		}
 		t.ready <- struct{}{} // has room for the one signal that a wait ends with
 	}
 }
