@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,4 +272,32 @@ func TestHandlersGetTheVeryRequest(t *testing.T) {
 	if r.Pattern != "GET /users/{id}" || r.PathValue("id") != "7" {
 		t.Errorf("pattern %q, id %q", r.Pattern, r.PathValue("id"))
 	}
+}
+
+// race-check-then-act, race-map: whoever comes at the same time shares one balance, and the ready-made answers.
+func TestSimultaneousRequestsPassExactlyAsManyAsTheQuota(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		s := open(t, 1000, limited(bucket("per-client", 25)))
+		h := a.wrap(t, middleware.Config{Shedder: s}, ok)
+		var passed, turnedAway atomic.Int32
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for range 200 {
+			all.Go(func() {
+				<-start
+				switch w := call(h, "GET", "/", "192.0.2.1:1", "X-API-Key", "k"); w.Code {
+				case 200:
+					passed.Add(1)
+				case 429:
+					turnedAway.Add(1)
+				}
+			})
+		}
+		close(start)
+		all.Wait()
+		if passed.Load() != 25 || turnedAway.Load() != 175 {
+			t.Errorf("%d passed and %d were turned away; want exactly 25 and 175", passed.Load(), turnedAway.Load())
+		}
+		atRest(t, s, map[string]int64{"success": 25})
+	})
 }
