@@ -29,6 +29,11 @@ func TestEachRouteAnswersAsItsKind(t *testing.T) {
 		{"GET", "/demo/stats", 200, "application/json", `"capacity":800`},
 		{"GET", "/api/nothing", 404, "application/json", ""},
 		{"DELETE", "/api/items", 405, "application/json", ""},
+		{"GET", "/demo/burst", 405, "", ""},
+		{"POST", "/demo/stats", 405, "", ""},
+		{"POST", "/pumpkin.json", 405, "", ""},
+		{"POST", "/metrics", 405, "", ""},
+		{"DELETE", "/", 405, "", ""},
 	} {
 		answer, body := answered(t, request(t, c.method, d.url(c.path), "", "X-API-Key", "kinds"))
 		if answer.StatusCode != c.status || !strings.HasPrefix(answer.Header.Get("Content-Type"), c.media) || !strings.Contains(body, c.holds) {
@@ -100,12 +105,10 @@ func TestTheAdminListenerShowsTheDebugViewToBearersOnly(t *testing.T) {
 	}
 }
 
-// statistics asks for them as the page does.
-func statistics(t *testing.T, d *demo) (s struct {
-	Ticks    []stats.Tick
-	Total    stats.Counts
-	Controls bool
-	Play     struct{ Running, Text string }
+// polled asks for the statistics as the page does.
+func polled(t *testing.T, d *demo) (s struct {
+	Ticks []stats.Tick
+	statistics
 }) {
 	t.Helper()
 	_, body := answered(t, request(t, "GET", d.url("/demo/stats?after=0"), ""))
@@ -121,7 +124,7 @@ func TestThePageSeesWhatBecameOfEveryRequest(t *testing.T) {
 		answered(t, request(t, "GET", d.url("/api/items"), "", "X-API-Key", "greedy"))
 	}
 	d.meter.Close(stats.Gauges{})
-	got := statistics(t, d)
+	got := polled(t, d)
 	sum := got.Total.Served + got.Total.Delayed + got.Total.Over + got.Total.Full
 	if got.Total.Offered != 25 || sum != 25 || got.Total.Over != 5 || len(got.Ticks) == 0 || !got.Controls {
 		t.Errorf("%+v; want 25 offered, all accounted for, 5 over their quota, and the buttons usable", got)

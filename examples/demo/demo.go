@@ -2,19 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/backend"
 	"github.com/spillway-go/spillway/examples/demo/load"
 	"github.com/spillway-go/spillway/examples/demo/stats"
 	"github.com/spillway-go/spillway/examples/demo/tour"
@@ -39,7 +36,8 @@ type demo struct {
 	pumpkin       *pumpkin.Pumpkin
 	metrics       *telemetry.Metrics
 	meter         *stats.Meter
-	controls      *controls // nil unless the public listener is loopback
+	controls      *controls       // nil unless the public listener is loopback
+	uncounted     map[string]bool // paths that the live page does not count
 	servers       [2]*http.Server
 
 	stopping chan struct{} // closed when streams have to end
@@ -51,7 +49,10 @@ type demo struct {
 // open makes everything that can fail, or nothing: configuration, token, both listeners, then the rooms behind them.
 // Nothing is served yet. An error is one line for a person, or one for each mistake in a configuration file.
 func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error) {
-	d := &demo{stopping: make(chan struct{}), failed: make(chan error, 2), cancel: func() {}, metrics: telemetry.New(), meter: stats.New()}
+	d := &demo{
+		metrics: telemetry.New(), meter: stats.New(), uncounted: make(map[string]bool),
+		stopping: make(chan struct{}), failed: make(chan error, 2), cancel: func() {},
+	}
 	own := program()
 	d.config = &own
 	var err error
@@ -200,32 +201,6 @@ func (d *demo) gauges() stats.Gauges {
 		g.Pressure = s.Health.Pressure
 	}
 	return g
-}
-
-// stats answers the live page's poll: the ticks after the last one it has.
-func (d *demo) stats(w http.ResponseWriter, r *http.Request) {
-	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // anything else is a page that has none
-	var answer struct {
-		Ticks    []json.RawMessage `json:"ticks"`
-		Total    stats.Counts      `json:"total"`
-		Capacity int               `json:"capacity"`
-		Controls bool              `json:"controls"`
-		Play     struct {
-			Running string `json:"running"`
-			Text    string `json:"text"`
-		} `json:"play"`
-	}
-	answer.Ticks, answer.Total = d.meter.After(after)
-	if answer.Ticks == nil {
-		answer.Ticks = []json.RawMessage{}
-	}
-	answer.Capacity = backend.Capacity
-	if answer.Controls = d.controls != nil; answer.Controls {
-		answer.Play.Running, answer.Play.Text = d.controls.state()
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	json.NewEncoder(w).Encode(answer) // fails only when the page is gone
 }
 
 // target is where the tour goes.

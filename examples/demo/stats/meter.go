@@ -165,7 +165,7 @@ func (m *Meter) slot() int { return int(m.seq % int64(perSecond)) }
 
 // After returns the ticks after seq that are still kept, oldest first, each as a JSON object, and all that was counted in
 // closed ticks. The slices must not be changed.
-func (m *Meter) After(seq int64) (ticks []json.RawMessage, total Counts) {
+func (m *Meter) After(seq int64) (ticks [][]byte, total Counts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if seq > m.seq { // from before a restart of the program

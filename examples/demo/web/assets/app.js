@@ -109,12 +109,12 @@ function sum(window, kind) {
 function showNumbers(last) {
   for (const kind of KINDS) $(`rate-${kind}`).textContent = number(last.rate[kind]);
   $("goodput").textContent = number(last.goodput);
-  $("p50").textContent = last.p50 < 0 ? "–" : `${last.p50} ms`;
-  $("p99").textContent = last.p99 < 0 ? "–" : `${last.p99} ms`;
+  $("p50").textContent = last.p50 < 0 ? "–" : last.p50;
+  $("p99").textContent = last.p99 < 0 ? "–" : last.p99;
   $("in-flight").textContent = number(last.in_flight);
   $("limit").textContent = number(last.limit);
   $("waiting").textContent = number(last.waiting);
-  $("pressure").textContent = last.pressure < 0 ? "not known yet" : `${Math.round(last.pressure * 100)} %`;
+  $("pressure").textContent = last.pressure < 0 ? "–" : number(last.pressure * 100);
   say(stateOf(last));
 }
 
@@ -144,7 +144,8 @@ function describe() {
   $("time-chart").ariaLabel = last.p99 < 0 ? "Answer times: nothing served in the last second."
     : `Answer times of the served, now: half within ${last.p50} ms, 99 percent within ${last.p99} ms.`;
   $("room-chart").ariaLabel = `Now ${last.in_flight} in flight of ${last.limit} allowed, ${last.waiting} waiting.`;
-  $("pressure-chart").ariaLabel = `Pressure, now: ${$("pressure").textContent}.`;
+  $("pressure-chart").ariaLabel = last.pressure < 0 ? "Pressure: not known yet."
+    : `Pressure, now: ${number(last.pressure * 100)} percent.`;
 }
 
 // ---- pictures ----
