@@ -59,7 +59,7 @@ func (c *cgroups) read(now time.Time) (group, error) {
 // open finds the files and opens them, then lets go of those opened before. If it fails, nothing changes.
 func (c *cgroups) open(now time.Time) error {
 	at, err := locate(c.fsys)
-	if err != nil && (c.at.key != "" || !missing(err)) {
+	if err != nil && !missing(err) {
 		return err
 	}
 	if at.key == "" && c.at.key != "" {

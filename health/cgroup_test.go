@@ -75,13 +75,20 @@ func TestTheTightestQuotaAboveUsIsFound(t *testing.T) {
 				"/sys/fs/cgroup/app/cpu.stat":    statV2,
 				"/sys/fs/cgroup/docker/4f/wrong": "",
 			}, as("/docker/4f/app", 0.2)},
-		"v2 mounted from outside of our namespace": {
+		"v2 with a cgroup outside of our namespace": {
 			map[string]string{
-				"/proc/self/cgroup":       "0::/../../app\n",
-				"/proc/self/mountinfo":    "30 24 0:27 /../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
+				"/proc/self/cgroup":       "0::/../app\n",
+				"/proc/self/mountinfo":    mountsV2,
 				"/sys/fs/cgroup/cpu.max":  "20000 100000\n",
 				"/sys/fs/cgroup/cpu.stat": statV2,
 			}, as("/", 0.2)},
+		"v2 mounted from outside of our namespace": {
+			map[string]string{
+				"/proc/self/cgroup":           "0::/../../app\n",
+				"/proc/self/mountinfo":        "30 24 0:27 /../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
+				"/sys/fs/cgroup/app/cpu.max":  "20000 100000\n",
+				"/sys/fs/cgroup/app/cpu.stat": statV2,
+			}, as("/app", 0.2)},
 		"v2 at a mount point with a space": {
 			map[string]string{
 				"/proc/self/cgroup":           "0::/a:b\n",
@@ -285,6 +292,19 @@ func TestAQuotaThatVanishesIsNotReadAsNoQuota(t *testing.T) {
 				t.Errorf("%d files are still open", n)
 			}
 		})
+	}
+}
+
+func TestAHierarchyThatIsUnmountedIsNotReadAsNoQuota(t *testing.T) {
+	files := plant(v2("/app", map[string]string{"/app/cpu.max": "20000 100000\n", "/app/cpu.stat": statV2}))
+	c := cgroups{fsys: files}
+	must[group](t)(c.read(noon))
+	files.write("/proc/self/mountinfo", "24 1 0:22 / /proc rw - proc proc rw\n")
+	files.remove("/sys")
+	for range 3 {
+		if g, err := c.read(noon); err == nil {
+			t.Errorf("after it was unmounted: %+v and no error", g)
+		}
 	}
 }
 

@@ -63,13 +63,10 @@ func locate(fsys fs.FS) (location, error) {
 func parseMembership(text []byte) (map[string]string, error) {
 	members := make(map[string]string)
 	for line := range bytes.Lines(text) {
-		id, rest, ok1 := strings.Cut(strings.TrimSuffix(string(line), "\n"), ":")
+		_, rest, ok1 := strings.Cut(strings.TrimSuffix(string(line), "\n"), ":")
 		controllers, cgroup, ok2 := strings.Cut(rest, ":")
 		if !ok1 || !ok2 || !strings.HasPrefix(cgroup, "/") {
 			return nil, malformed("/proc/self/cgroup: %.40q is not ID:CONTROLLERS:PATH", line)
-		}
-		if controllers == "" && id != "0" {
-			continue // a v1 hierarchy without controllers
 		}
 		for c := range strings.SplitSeq(controllers, ",") {
 			members[c] = cgroup
@@ -148,14 +145,11 @@ func places(mounts []mount, controller, cgroup string) []place {
 
 // relative is cgroup as seen from a mount whose root is root, and whether it can be seen from there.
 func relative(root, cgroup string) (string, bool) {
-	if strings.HasPrefix(root, "/..") || strings.HasPrefix(cgroup, "/..") {
+	rel, ok := strings.CutPrefix(cgroup, strings.TrimSuffix(root, "/"))
+	if !ok || rel != "" && rel[0] != '/' || strings.HasPrefix(rel, "/..") {
 		return "", false
 	}
-	if root == "/" {
-		return cgroup, true
-	}
-	rel, ok := strings.CutPrefix(cgroup, root)
-	return rel, ok && (rel == "" || rel[0] == '/')
+	return rel, true
 }
 
 // readAll is fs.ReadFile with a bound.

@@ -291,6 +291,18 @@ func TestOneSignalThatFailsLeavesTheOthers(t *testing.T) {
 	})
 }
 
+func TestOfTwoThatSayTheSameTheFreshOneIsBelieved(t *testing.T) {
+	now := noon.Add(time.Second)
+	stale := track{thresholds: Thresholds{0, 1}, avg: settled(0.5), at: noon}
+	fresh := track{thresholds: Thresholds{0, 1}, avg: settled(0.5), at: now}
+	for _, tracks := range [][]track{{stale, fresh}, {fresh, stale}} {
+		snap := snapshot{warmUntil: noon, tracks: tracks}
+		if p, state := snap.total(now); p != 0.5 || state != OK {
+			t.Errorf("pressure %v, state %v, want 0.5, ok", p, state)
+		}
+	}
+}
+
 func TestAFallenCounterIsDiscardedAndTheNextSampleIsFine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sv := newService(2, 1, time.Now)

@@ -37,9 +37,6 @@ func (t *throttle) measure(round time.Time) (float64, time.Duration, error) {
 	case !g.hasStat:
 		t.forget(g.name)
 		return 0, 0, errNoStat
-	case !s.sameGroup:
-		t.forget(g.name)
-		return 0, 0, errNoNews
 	case !s.ours:
 		t.forget(g.name)
 		return 0, 0, errNotOurs
