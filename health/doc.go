@@ -50,7 +50,7 @@
 //
 // # Bounds
 //
-// One goroutine between Start and Close, a few microseconds of CPU per sample, four open files for each level of the cgroup
+// One goroutine between Start and Close, about ten microseconds of CPU per sample, four open files for each level of the cgroup
 // tree at most. Files of cgroups are read up to 4 KiB, the two tables of /proc up to 4 MiB.
 //
 // # Not here

@@ -182,7 +182,7 @@ type service struct {
 	quota   float64 // cores; 0: none
 }
 
-// serve returns a service on a host of cpus CPUs with a quota in cores (0: none).
+// newService returns a service on a host of cpus CPUs with a quota in cores (0: none).
 func newService(cpus int, quota float64, clock func() time.Time) *service {
 	s := &service{tree: plant(nil), clock: clock, at: clock(), cpus: cpus, quota: quota}
 	s.write("/proc/self/cgroup", "0::/pod/app\n")
