@@ -175,7 +175,8 @@ func (s *Shedder) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			s.tick(s.health.Pressure())
+			pressure, known := s.health.Pressure()
+			s.tick(pressure, known && s.health.State() != health.Stale) // what is stale moves nothing
 		}
 	}
 }
