@@ -62,15 +62,15 @@ func TestStatusesBecomeOutcomes(t *testing.T) {
 			atRest(t, s, map[string]int64{want: 1})
 		}
 		s := open(t, 1, nil)
-		mine := func(_ *http.Request, status int) shed.Outcome {
+		mine := func(r *http.Request, status int) shed.Outcome {
 			if status == 404 {
 				return shed.Dropped
 			}
-			return shed.Success
+			return middleware.Classify(r, status)
 		}
-		h := a.wrap(t, middleware.Config{Shedder: s, Classify: mine}, http.NotFoundHandler())
-		call(h, "GET", "/", "192.0.2.1:1")
-		atRest(t, s, map[string]int64{"dropped": 1})
+		call(a.wrap(t, middleware.Config{Shedder: s, Classify: mine}, http.NotFoundHandler()), "GET", "/", "192.0.2.1:1")
+		call(a.wrap(t, middleware.Config{Shedder: s, Classify: mine}, ok), "GET", "/", "192.0.2.1:1")
+		atRest(t, s, map[string]int64{"dropped": 1, "success": 1})
 	})
 }
 

@@ -21,49 +21,71 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
 
-// serving calls h over and over for one request, each time with fields of its own, as net/http does.
-func serving(b *testing.B, h http.Handler, want int) {
-	b.Helper()
+// once serves one request, with response fields of its own, as net/http does.
+func (s *sink) once(h http.Handler, r *http.Request) {
+	s.header, s.status = make(http.Header), http.StatusOK
+	h.ServeHTTP(s, r)
+}
+
+// trivial is the least that a handler can do.
+var trivial = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte("ok"))
+})
+
+// outcomes returns the trivial handler behind the middleware three times: in a state where it runs, where the client's quota
+// is used up, and where the service is full.
+func outcomes(t testing.TB) map[string]http.Handler {
+	t.Helper()
+	items := []shed.Route{{Name: "items", Match: "GET /api/items"}, {Name: "orders", Match: "POST /api/orders"}}
+	behind := func(n int, rule limits.Rule) (*shed.Shedder, http.Handler) {
+		s := open(t, n, func(c *shed.Config) { c.Routes, c.Limits = items, []shed.Limit{{Name: "per-client", Rule: rule}} })
+		return s, wrapHTTP(t, middleware.Config{Shedder: s}, trivial)
+	}
+	wide := limits.TokenBucket{Capacity: 1 << 40, Refill: limits.PerSecond(1000)}
+	_, admitted := behind(10, wide)
+	_, limited := behind(10, limits.TokenBucket{Capacity: 1, Refill: limits.Rate{Amount: 1, Per: 90 * time.Second}})
+	call(limited, "GET", "/api/items", "192.0.2.1:1")
+	full, busy := behind(1, wide)
+	permit, err := full.Admit(t.Context(), shed.Request{Client: "another"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { permit.Done(shed.Ignored) })
+	return map[string]http.Handler{"admitted": admitted, "refused-429": limited, "refused-503": busy}
+}
+
+func item() *http.Request {
 	r := httptest.NewRequest("GET", "/api/items", nil)
 	r.RemoteAddr = "192.0.2.1:1234"
-	w := new(sink)
-	b.ReportAllocs()
-	for b.Loop() {
-		w.header, w.status = make(http.Header), http.StatusOK
-		h.ServeHTTP(w, r)
-	}
-	if w.status != want {
-		b.Fatalf("status %d, want %d", w.status, want)
-	}
+	return r
 }
 
 // Turning away has to be cheaper than serving, or whoever floods the service wins: compare refused with admitted.
 func BenchmarkMiddleware(b *testing.B) {
-	routes := []shed.Route{{Name: "items", Match: "GET /api/items"}, {Name: "off", Match: "GET /api/off", Feature: "off"}}
-	trivial := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("ok"))
-	})
-	free := shed.Limit{Name: "per-client", Rule: limits.TokenBucket{Capacity: 1 << 40, Refill: limits.PerSecond(1000)}}
-	b.Run("bare", func(b *testing.B) { serving(b, trivial, 200) })
-	b.Run("admitted", func(b *testing.B) {
-		s := open(b, 10, func(c *shed.Config) { c.Routes, c.Limits = routes, []shed.Limit{free} })
-		serving(b, wrapHTTP(b, middleware.Config{Shedder: s}, trivial), 200)
-	})
-	b.Run("refused-429", func(b *testing.B) {
-		slow := shed.Limit{Name: "per-client", Rule: limits.TokenBucket{Capacity: 1, Refill: limits.Rate{Amount: 1, Per: 90 * time.Second}}}
-		s := open(b, 10, func(c *shed.Config) { c.Routes, c.Limits = routes, []shed.Limit{slow} })
-		h := wrapHTTP(b, middleware.Config{Shedder: s}, trivial)
-		call(h, "GET", "/api/items", "192.0.2.1:1")
-		serving(b, h, 429)
-	})
-	b.Run("refused-503", func(b *testing.B) {
-		s := open(b, 1, func(c *shed.Config) { c.Routes, c.Limits = routes, []shed.Limit{free} })
-		permit, err := s.Admit(b.Context(), shed.Request{Client: "other"})
-		if err != nil {
-			b.Fatal(err)
+	handlers := outcomes(b)
+	handlers["bare"] = trivial
+	for _, name := range []string{"bare", "admitted", "refused-429", "refused-503"} {
+		b.Run(name, func(b *testing.B) {
+			w, h, r := new(sink), handlers[name], item()
+			b.ReportAllocs()
+			for b.Loop() {
+				w.once(h, r)
+			}
+		})
+	}
+}
+
+func TestTurningAwayMakesNoMoreGarbageThanServing(t *testing.T) {
+	garbage := map[string]float64{}
+	for name, h := range outcomes(t) {
+		w, r := new(sink), item()
+		garbage[name] = testing.AllocsPerRun(1000, func() { w.once(h, r) })
+		if want := map[string]int{"admitted": 200, "refused-429": 429, "refused-503": 503}[name]; w.status != want {
+			t.Errorf("%s: status %d", name, w.status)
 		}
-		defer permit.Done(shed.Ignored)
-		serving(b, wrapHTTP(b, middleware.Config{Shedder: s}, trivial), 503)
-	})
+	}
+	if garbage["refused-429"] > garbage["admitted"] || garbage["refused-503"] >= garbage["admitted"] {
+		t.Errorf("allocations: %v", garbage)
+	}
 }
