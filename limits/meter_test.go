@@ -59,11 +59,14 @@ func TestAChangedRuleKeepsWhatWasUsed(t *testing.T) {
 		from, to := older.math.(*Meter), newer.math.(*Meter)
 		b := from.anyBalance(t)
 		used := from.used(b, b.last)
+		if b.owed > used*from.Unit || b.owed <= (used-1)*from.Unit {
+			t.Fatalf("%d units of %d are %d used", b.owed, from.Unit, used)
+		}
 		c := newer.convert(b, older)
 		if got, want := to.used(c, c.last), min(used, ceilDiv(to.most, to.Unit)); got != want {
 			t.Fatalf("%d were used, %d are after the change, want %d", used, got, want)
 		}
-		if c.last < b.last || c.since > b.since || c.owed > to.most {
+		if c.last < b.last || c.last%to.tick != 0 || c.since > b.since || c.owed > to.most {
 			t.Fatalf("%+v became %+v", b, c)
 		}
 		if again := older.convert(c, newer); from.used(again, again.last) > from.most/from.Unit+1 {
@@ -113,5 +116,17 @@ func TestCapacityAndNumbersOfEverydayRulesFit(t *testing.T) {
 		if _, err := r.compile(); err != nil {
 			t.Errorf("%v: %v", r, err)
 		}
+	}
+}
+
+// 2^24 a µs for 2^40 µs is 2^64, which in 64 bits is nothing.
+func TestTwelveIdleDaysAtAHugeRateFillTheBucket(t *testing.T) {
+	m, err := newMeter(10, PerSecond(1_000_000<<24), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := m.judge(balance{}, 0, 10, 0)
+	if o := m.look(b, 1<<40); o.remaining != 10 || o.resetAfter != 0 {
+		t.Errorf("%+v remain, want all 10", o)
 	}
 }
