@@ -88,6 +88,14 @@ func (d *Decision) Append(v Verdict) {
 	d.n++
 }
 
+// Verdicts returns all verdicts, in the order of the charges. The slice is the Decision's own.
+func (d *Decision) Verdicts() []Verdict {
+	if d.many != nil {
+		return d.many
+	}
+	return d.few[:d.n]
+}
+
 // Len returns how many verdicts there are.
 func (d *Decision) Len() int { return d.n }
 

@@ -3,6 +3,7 @@ package shed
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -145,8 +146,10 @@ func (v *visit) charge(req *Request) (limits.Decision, error) {
 // overLimit is the refusal by the rule that refuses for longest.
 func (v *visit) overLimit(decision *limits.Decision) error {
 	binding := decision.Binding()
-	d := *decision
-	r := &Rejection{Reason: OverLimit, Route: v.route.Name, Rule: binding.Policy.Name(), RetryAfter: binding.RetryAfter, Decision: &d}
+	r := &Rejection{
+		Reason: OverLimit, Route: v.route.Name, Rule: binding.Policy.Name(), RetryAfter: binding.RetryAfter,
+		Verdicts: slices.Clone(decision.Verdicts()),
+	}
 	if binding.Reason == limits.CostTooLarge {
 		r.Reason = CostTooLarge
 	}
@@ -271,7 +274,7 @@ func (s *Shedder) drain() time.Duration {
 func (v *visit) permit() Permit {
 	s := v.s
 	h := &v.slot.held
-	h.route, h.wait, h.limited = v.route, v.wait, false
+	h.route, h.wait, h.verdicts = v.route, v.wait, h.verdicts[:0]
 	s.counts.admitted.Add(1)
 	if s.observer != nil {
 		s.observer.Observe(Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait})

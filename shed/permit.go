@@ -18,8 +18,7 @@ type Permit struct {
 type held struct {
 	route    *route
 	wait     time.Duration
-	limited  bool // decision is filled
-	decision limits.Decision
+	verdicts []limits.Verdict
 }
 
 // Done ends the permit and says how the work went. Only the first call counts; later ones, from any copy and any
@@ -35,42 +34,33 @@ func (p Permit) Done(outcome Outcome) {
 		s.mu.Unlock()
 		return
 	}
-	started, h := p.slot.started, p.slot.held.summary()
+	started, route, wait := p.slot.started, p.slot.held.route, p.slot.held.wait
 	a, _ := s.gate.Done(now, p.slot, p.generation, outcome)
 	s.unlock()
 	s.wake(a.wake)
 	s.counts.finished[outcome].Add(1)
 	if s.observer != nil {
 		s.observer.Observe(Event{
-			Kind: Finished, Route: h.route.Name, Priority: h.route.Priority,
-			Wait: h.wait, Service: now - started, Outcome: outcome,
+			Kind: Finished, Route: route.Name, Priority: route.Priority,
+			Wait: wait, Service: now - started, Outcome: outcome,
 		})
 	}
 }
 
-// charged notes what the rules said, for Decision.
+// charged notes what the rules said, for Verdicts. The slot's memory for it is used again and again.
 func (p Permit) charged(decision *limits.Decision) {
 	if decision.Len() > 0 {
-		p.slot.held.limited, p.slot.held.decision = true, *decision
+		p.slot.held.verdicts = append(p.slot.held.verdicts, decision.Verdicts()...)
 	}
 }
 
-// summary copies the little that Done reports, so that the decision is not copied with it.
-func (h *held) summary() (s struct {
-	route *route
-	wait  time.Duration
-}) {
-	s.route, s.wait = h.route, h.wait
-	return s
-}
-
-// Decision returns what the rules said when the permit was given, or nil when no rule applies to the request. It belongs
+// Verdicts returns what the rules said when the permit was given; nil when no rule applies to the request. The slice belongs
 // to the permit: it must not be read after Done.
-func (p Permit) Decision() *limits.Decision {
-	if p.slot == nil || !p.slot.held.limited {
+func (p Permit) Verdicts() []limits.Verdict {
+	if p.slot == nil {
 		return nil
 	}
-	return &p.slot.held.decision
+	return p.slot.held.verdicts
 }
 
 // Route returns the name of the route the permit is for; empty for the default route. It must not be read after Done.

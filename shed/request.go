@@ -80,8 +80,8 @@ type Rejection struct {
 	RetryAfter time.Duration
 	// Feature and Words are set for FeatureOff: what is off, and what the banner tells people.
 	Feature, Words string
-	// Decision is what all rules said, for the RateLimit headers; nil when no rule was asked.
-	Decision *limits.Decision
+	// Verdicts is what all rules said, for the RateLimit headers; nil when no rule refused.
+	Verdicts []limits.Verdict
 }
 
 // Error says what was refused and why.

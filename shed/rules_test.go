@@ -22,7 +22,7 @@ func TestTwentyOfTwentyFivePassAndRetryAfterIsTrue(t *testing.T) {
 		}
 		for range 5 {
 			r := refused(t, s, Request{Client: "a"}, OverLimit)
-			if r.Rule != "per-client" || r.RetryAfter != 200*ms || r.Decision.At(0).Remaining != 0 {
+			if r.Rule != "per-client" || r.RetryAfter != 200*ms || r.Verdicts[0].Remaining != 0 {
 				t.Fatalf("rule %q, retry after %v", r.Rule, r.RetryAfter)
 			}
 		}
@@ -43,8 +43,8 @@ func TestAllRulesAreChargedOrNone(t *testing.T) {
 	for i := range 3 {
 		admitted(t, s, Request{Client: fmt.Sprint("c", i)}).Done(Success)
 	}
-	if r := refused(t, s, Request{Client: "d"}, OverLimit); r.Rule != "site" || r.Decision.At(0).Remaining != 10 {
-		t.Fatalf("refused by %q, the client has %d left of 10", r.Rule, r.Decision.At(0).Remaining)
+	if r := refused(t, s, Request{Client: "d"}, OverLimit); r.Rule != "site" || r.Verdicts[0].Remaining != 10 {
+		t.Fatalf("refused by %q, the client has %d left of 10", r.Rule, r.Verdicts[0].Remaining)
 	}
 }
 

@@ -100,8 +100,8 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 		return Visit{Writer: w, permit: permit}, err
 	}
 	v := Visit{edge: e, permit: permit}
-	if d := permit.Decision(); d != nil && e.fields != nil {
-		e.fields.set(header, new([2]string), d, false)
+	if verdicts := permit.Verdicts(); len(verdicts) > 0 && e.fields != nil {
+		e.fields.set(header, new([2]string), verdicts, false)
 	}
 	var rec *recorder
 	v.Writer, rec = record(w, e.shedder)

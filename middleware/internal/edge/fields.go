@@ -25,12 +25,12 @@ type fields struct {
 
 // set adds both fields for all verdicts of a decision. Their values are kept in place, which belongs to the response from
 // then on. Lines that a limiter further out has set stay; a policy that is in them already is not listed twice.
-func (f *fields) set(header http.Header, place *[2]string, d *limits.Decision, refused bool) {
+func (f *fields) set(header http.Header, place *[2]string, verdicts []limits.Verdict, refused bool) {
 	var policyBuf, stateBuf [192]byte
 	policies, states := policyBuf[:0], stateBuf[:0]
 	before := header[policyField]
-	for i := range d.Len() {
-		v := d.At(i)
+	for i := range verdicts {
+		v := &verdicts[i]
 		if listed(before, v.Policy.Name()) {
 			continue
 		}

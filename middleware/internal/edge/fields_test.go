@@ -48,7 +48,7 @@ func policy(t testing.TB, name string, capacity int64, refill limits.Rate) *limi
 }
 
 // decide charges cost to all policies of a fresh store, the given number of times, and returns the last decision.
-func decide(t testing.TB, times int, cost int64, policies ...*limits.Policy) *limits.Decision {
+func decide(t testing.TB, times int, cost int64, policies ...*limits.Policy) []limits.Verdict {
 	t.Helper()
 	var charges []limits.Charge
 	for _, p := range policies {
@@ -67,7 +67,7 @@ func decide(t testing.TB, times int, cost int64, policies ...*limits.Policy) *li
 		}
 		last = d
 	}
-	return &last
+	return last.Verdicts()
 }
 
 func TestStringsAndIntegersAreWhatTheOracleWrites(t *testing.T) {
@@ -100,7 +100,7 @@ func TestFieldsSayWhatTheRulesSaid(t *testing.T) {
 	hourly := policy(t, "hourly", 2, limits.Rate{Amount: 1, Per: time.Hour})
 	for _, row := range []struct {
 		why             string
-		d               *limits.Decision
+		d               []limits.Verdict
 		refused         bool
 		policies, state string
 	}{

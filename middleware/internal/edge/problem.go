@@ -60,9 +60,9 @@ func (a *answers) of(r *shed.Rejection) *answer {
 	var buf [256]byte
 	key := append(append(append(buf[:0], r.Reason...), 0), r.Rule...)
 	key = append(append(append(append(key, 0), r.Feature...), 0), r.Words...)
-	if overQuota(r.Reason) && r.Decision != nil {
-		for i := range r.Decision.Len() {
-			if v := r.Decision.At(i); v.Reason != limits.Allowed {
+	if overQuota(r.Reason) {
+		for i := range r.Verdicts {
+			if v := &r.Verdicts[i]; v.Reason != limits.Allowed {
 				key = append(append(key, 0), v.Policy.Name()...)
 			}
 		}
@@ -98,11 +98,9 @@ func (a *answers) describe(r *shed.Rejection) Problem {
 }
 
 func violated(r *shed.Rejection) (names []string) {
-	if r.Decision != nil {
-		for i := range r.Decision.Len() {
-			if v := r.Decision.At(i); v.Reason != limits.Allowed {
-				names = append(names, v.Policy.Name())
-			}
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Reason != limits.Allowed {
+			names = append(names, v.Policy.Name())
 		}
 	}
 	if len(names) == 0 && r.Rule != "" {

@@ -55,8 +55,8 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 	if unread(r) || rejection.Reason == Closed && r.ProtoMajor == 1 {
 		header["Connection"] = one(&values.connection, "close")
 	}
-	if e.fields != nil && rejection.Decision != nil {
-		e.fields.set(header, &values.quota, rejection.Decision, true)
+	if e.fields != nil && len(rejection.Verdicts) > 0 {
+		e.fields.set(header, &values.quota, rejection.Verdicts, true)
 	}
 	return a
 }

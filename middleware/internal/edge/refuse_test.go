@@ -91,7 +91,7 @@ func TestRefusalNamesAllRulesThatRefusedAndWaitsForTheSlowest(t *testing.T) {
 	hourly, fast := policy(t, "hourly", 1, limits.Rate{Amount: 1, Per: time.Hour}), policy(t, "fast", 1, limits.PerSecond(1))
 	wide := policy(t, "wide", 100, limits.PerSecond(1))
 	d := decide(t, 2, 1, fast, wide, hourly)
-	w := refusing(edgeWithFields(), &shed.Rejection{Reason: shed.OverLimit, Rule: "hourly", RetryAfter: d.Binding().RetryAfter, Decision: d})
+	w := refusing(edgeWithFields(), &shed.Rejection{Reason: shed.OverLimit, Rule: "hourly", RetryAfter: d[2].RetryAfter, Verdicts: d})
 	p := document(t, w.Body.Bytes())
 	if got := strings.Join(p.ViolatedPolicies, " "); got != "fast hourly" {
 		t.Errorf("violated policies: %q", got)
