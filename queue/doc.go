@@ -13,19 +13,22 @@
 // # Words
 //
 // A waiter is one caller in a line. A turn is the moment at which a parked caller may start. To give a turn on is to leave
-// before it comes, so that everybody behind moves up.
+// before it comes, so that everybody behind moves up. A surge is a time in which refusals last. A client in debt was served
+// beyond its share and lets others go first.
 //
 // # Invariants
 //
 //   - Nobody starts before its turn, and nobody is handed out after its deadline.
 //   - Who leaves frees its place at once; the others keep their order.
 //   - A waiter leaves a line exactly once: popped, removed, displaced or expired.
+//   - In a Fair, a priority in which somebody waits gets one of any 32 turns, and a client that asks for no more than its
+//     share is served as if those who ask for more were not there.
 //
 // # Bounds
 //
 // Both halves hold a fixed number of callers and refuse more. FIFO's Push, Pop and Remove are O(1); Expire looks at the
-// waiters only when one of them may have expired. None of them allocates. Leaving a Leaky early costs one step for
-// everybody behind on the same key.
+// waiters only when one of them may have expired. Fair takes O(log n) for each of them. None of them allocates. Leaving a
+// Leaky early costs one step for everybody behind on the same key.
 //
 // # Not here
 //

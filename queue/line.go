@@ -7,7 +7,7 @@ import "time"
 type Waiter struct {
 	// Owner is whatever the caller needs to find its own side of the waiter again. A Line never looks at it.
 	Owner any
-	// Client names whose request this is, for disciplines that are fair between clients.
+	// Client names whose request this is, for disciplines that are fair between clients. All nameless are one client.
 	Client string
 	// Priority orders waiters for disciplines that know priorities; higher goes first.
 	Priority int
@@ -22,6 +22,9 @@ type Waiter struct {
 
 	line       Line // the line it stands in, nil when in none
 	prev, next *Waiter
+	flow       *flow  // in a Fair: its client's flow, nil once its time is up
+	seq        uint64 // in a Fair: its number among the arrivals
+	due        int    // in a Fair: its place among the deadlines
 }
 
 // Line is a discipline: who waits, in which order, and who has to go when it is full. It is a plain data structure
@@ -45,6 +48,11 @@ type Line interface {
 
 	// Expire takes out everybody whose deadline is at or before now and returns them linked by Next, or nil.
 	Expire(now time.Duration) *Waiter
+
+	// Refused tells the line that somebody was refused at now for lack of time or room without ever standing in it. What
+	// the line does itself (refusing, displacing, expiring) it knows already. A discipline may order differently while
+	// refusals last.
+	Refused(now time.Duration)
 
 	// Len returns how many wait, and Cap how many can.
 	Len() int
