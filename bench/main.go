@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// The exit codes.
+const (
+	exitPass    = 0
+	exitFail    = 1
+	exitUsage   = 2
+	exitInvalid = 3
+)
+
+// usage is an error of whoever called; everything else that goes wrong makes the run invalid.
+type usage struct{ error }
+
+func usagef(format string, args ...any) error { return usage{fmt.Errorf("bench: "+format, args...)} }
+
+// command is one word of the command line.
+type command struct {
+	name, about string
+	run         func(ctx context.Context, args []string, out, log io.Writer) (code int, err error)
+}
+
+var commands = []command{
+	{"run", "load on a server in real time", runCommand},
+	{"list", "the scenarios, with their criteria", listCommand},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(dispatch(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// dispatch runs the command and returns the exit code.
+func dispatch(ctx context.Context, args []string, out, log io.Writer) int {
+	if len(args) > 0 {
+		for _, c := range commands {
+			if c.name == args[0] {
+				return finish(log, c, ctx, args[1:], out)
+			}
+		}
+		if args[0] != "help" && args[0] != "-h" && args[0] != "-help" && args[0] != "--help" {
+			fmt.Fprintf(log, "bench: there is no command %q; see bench help\n", args[0])
+			return exitUsage
+		}
+	}
+	fmt.Fprintln(log, "usage: bench COMMAND [flags]; bench COMMAND -h shows the flags")
+	for _, c := range commands {
+		fmt.Fprintf(log, "  %-8s %s\n", c.name, c.about)
+	}
+	if len(args) > 0 {
+		return exitPass
+	}
+	return exitUsage
+}
+
+func finish(log io.Writer, c command, ctx context.Context, args []string, out io.Writer) int {
+	code, err := c.run(ctx, args, out, log)
+	var u usage
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitPass
+	case errors.As(err, &u):
+		fmt.Fprintln(log, err)
+		return exitUsage
+	case err != nil:
+		fmt.Fprintln(log, err)
+		return exitInvalid
+	}
+	return code
+}
+
+// flags makes a flag set that reports mistakes as usage errors.
+func flags(name string, log io.Writer) *flag.FlagSet {
+	f := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
+	f.SetOutput(log)
+	return f
+}
+
+func parse(f *flag.FlagSet, args []string, operands int) error {
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return usage{fmt.Errorf("bench: %w", err)}
+	}
+	if operands >= 0 && f.NArg() > operands {
+		return usagef("%q is not understood; flags come before other arguments", f.Arg(operands))
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spillway-go/spillway/bench/judge"
+	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/results"
+)
+
+// outputs are the files that every command can write its results to.
+type outputs struct {
+	json string
+}
+
+func (o *outputs) flags(f *flag.FlagSet) {
+	f.StringVar(&o.json, "json", "", "write the result as JSON to this `file`; - is the standard output")
+}
+
+// write writes all files that were asked for.
+func (o *outputs) write(f *results.File, out io.Writer) error {
+	if o.json != "" {
+		if err := f.Write(o.json, out); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+	}
+	return nil
+}
+
+// conclude writes the files, prints the verdicts and returns the exit code.
+func conclude(f *results.File, o *outputs, out io.Writer) (int, error) {
+	if err := o.write(f, out); err != nil {
+		return exitInvalid, err
+	}
+	if o.json != "-" {
+		printRuns(out, f.Runs)
+		printVerdicts(out, f.Verdicts)
+	}
+	if f.Partial {
+		fmt.Fprintln(out, "PARTIAL: broken off; this is what was measured until then")
+		return max(f.Exit(), exitInvalid), nil
+	}
+	return f.Exit(), nil
+}
+
+// printVerdicts prints the table of verdicts, the bad ones with what to try.
+func printVerdicts(w io.Writer, all []judge.Verdict) {
+	if len(all) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, v := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s %.4g\t%s\n", v.Status, v.Scenario, v.Name, v.Mode+"/"+v.Arm, v.Metric, float64(v.Value), bounds(&v))
+	}
+	t.Flush()
+	for _, v := range all {
+		if v.Note != "" && v.Status != judge.Pending {
+			fmt.Fprintf(w, "%s %s: %s: %s\n", v.Status, v.Scenario, v.Name, v.Note)
+		} else if v.Status == judge.Fail && v.Try != "" {
+			fmt.Fprintf(w, "%s %s: %s: %s %s\n", v.Status, v.Scenario, v.Name, v.Plain, v.Try)
+		}
+	}
+}
+
+func bounds(v *judge.Verdict) string {
+	var b []string
+	if v.Min != nil {
+		b = append(b, fmt.Sprintf("≥ %.4g", float64(*v.Min)))
+	}
+	if v.Max != nil {
+		b = append(b, fmt.Sprintf("≤ %.4g", float64(*v.Max)))
+	}
+	return strings.Join(b, ", ")
+}
+
+// printRuns prints one line for each run.
+func printRuns(w io.Writer, runs []*measure.Run) {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "scenario\tarm\tlevel\tseed\tasked\tok\tlate\tshed\ttimeout\terror\tgoodput\tp50\tp99\tlag p99\t")
+	for _, r := range runs {
+		s := r.Sum(measure.Pick{})
+		c := s.Counts
+		fmt.Fprintf(t, "%s\t%s\t%.3g\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.3f\t%.1fms\t%.1fms\t%.1fms\t\n", r.Scenario, r.Mode+"/"+r.Arm, r.Level, r.Seed,
+			s.Asked, c[measure.OK], c[measure.Late], c[measure.Shed], c[measure.Timeout], c[measure.Failed],
+			judge.Goodput(r, measure.Pick{}), msOf(s.Admitted.Quantile(.5)), msOf(s.Admitted.Quantile(.99)), msOf(r.Generator.LagP99.Duration()))
+	}
+	t.Flush()
+	for _, r := range runs {
+		if r.Invalid != "" {
+			fmt.Fprintf(w, "INVALID %s %s: %s\n", r.Scenario, r.Mode+"/"+r.Arm, r.Invalid)
+		}
+	}
+}
+
+func msOf(d interface{ Microseconds() int64 }) float64 { return float64(d.Microseconds()) / 1000 }
+
+// terminal tells whether w is one.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/bench/arms"
+	"github.com/spillway-go/spillway/bench/judge"
+	"github.com/spillway-go/spillway/bench/load"
+	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/scenarios"
+)
+
+// runFlags are the flags of bench run.
+type runFlags struct {
+	outputs
+	target, target2 string
+	remote          bool
+	scenario        string
+	arms            string
+	mode            string
+	seed            uint64
+	seeds           int
+	capacity        float64
+	inFlight        int
+	quiet           bool
+	adhoc           adhoc
+	quota           quotaFlags
+}
+
+func runCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
+	var r runFlags
+	f := flags("run", log)
+	r.outputs.flags(f)
+	f.StringVar(&r.target, "target", "", "the `URL` of the server; without it the built-in app")
+	f.BoolVar(&r.remote, "allow-remote", false, "allow a target that is not on this machine")
+	f.StringVar(&r.scenario, "scenario", "", "a scenario by `name`, or a YAML file")
+	f.StringVar(&r.arms, "arms", "none,static,spillway", "which arms of the built-in app")
+	f.StringVar(&r.mode, "mode", "handler", "how the built-in app is called: handler or socket")
+	f.Uint64Var(&r.seed, "seed", 1, "the first seed of the schedule")
+	f.IntVar(&r.seeds, "seeds", 1, "how many seeds, one run for each")
+	f.Float64Var(&r.capacity, "capacity", 0, "the target's capacity in requests per second; loads of scenarios are multiples of it")
+	f.IntVar(&r.inFlight, "max-in-flight", 0, "how many requests may be under way at once; 0 means what the schedule can need")
+	f.BoolVar(&r.quiet, "quiet", false, "no line each second")
+	r.adhoc.flags(f)
+	r.quota.flags(f)
+	if err := parse(f, args, 0); err != nil {
+		return exitUsage, err
+	}
+	s, err := r.choose(f)
+	if err != nil {
+		return exitUsage, err
+	}
+	if s.Kind == "probe" {
+		return r.probe(ctx, s, out)
+	}
+	return r.measure(ctx, s, out, log)
+}
+
+// choose returns the scenario that the flags describe.
+func (r *runFlags) choose(f *flag.FlagSet) (*scenarios.Scenario, error) {
+	if r.mode != "handler" && r.mode != "socket" {
+		return nil, usagef("-mode %q is neither handler nor socket", r.mode)
+	}
+	if r.seeds < 1 || r.seeds > 100 {
+		return nil, usagef("-seeds %d is not from 1 to 100", r.seeds)
+	}
+	if r.scenario == "" {
+		if r.target == "" {
+			return nil, usagef("give -target URL, or -scenario NAME for the built-in app")
+		}
+		return r.adhoc.scenario()
+	}
+	for _, name := range []string{"rate", "duration", "clients", "arrivals"} {
+		if given(f, name) {
+			return nil, usagef("-%s has no meaning with -scenario, which says it itself", name)
+		}
+	}
+	s, err := scenarios.Find(r.scenario)
+	if err != nil {
+		return nil, usage{err}
+	}
+	if r.target != "" && s.Kind != "probe" {
+		if r.capacity <= 0 {
+			return nil, usagef("scenario %s loads the target by multiples of its capacity: give -capacity, in requests per second", s.ID)
+		}
+		s.App.Service = time.Duration(float64(s.App.Slots) / r.capacity * float64(time.Second))
+	}
+	return s, nil
+}
+
+func given(f *flag.FlagSet, name string) (found bool) {
+	f.Visit(func(g *flag.Flag) { found = found || g.Name == name })
+	return found
+}
+
+// measure plays the scenario in real time.
+func (r *runFlags) measure(ctx context.Context, s *scenarios.Scenario, out, log io.Writer) (int, error) {
+	file := &results.File{Command: "run", Env: results.ReadEnv(), Settings: map[string]string{"scenario": s.ID, "spillway": s.Spillway}}
+	names := strings.Split(r.arms, ",")
+	mode := r.mode
+	if r.target != "" {
+		names, mode = []string{"spillway"}, "remote"
+	}
+	for i := range uint64(r.seeds) {
+		for _, level := range s.Levels {
+			for _, arm := range names {
+				if !slices.Contains(arms.Names, arm) {
+					return exitUsage, usagef("arm %q is none of none, static, spillway", arm)
+				}
+				run, err := r.one(ctx, s, arm, mode, level, r.seed+i, log)
+				if err != nil {
+					return exitUsage, err
+				}
+				file.Runs = append(file.Runs, run)
+				if ctx.Err() != nil {
+					file.Partial = true
+				}
+			}
+		}
+	}
+	verdicts := judge.Judge(s, mode, file.Runs)
+	for _, v := range verdicts {
+		if slices.Contains(names, v.Arm) {
+			file.Verdicts = append(file.Verdicts, v)
+		}
+	}
+	return conclude(file, &r.outputs, out)
+}
+
+// one is one run; the errors are of usage.
+func (r *runFlags) one(ctx context.Context, s *scenarios.Scenario, arm, mode string, level float64, seed uint64, log io.Writer) (*measure.Run, error) {
+	local := local{scenario: s, arm: arm, mode: mode, level: level, seed: seed, inFlight: r.inFlight}
+	if !r.quiet && terminal(log) {
+		local.progress = progress(log, s, arm, level)
+	}
+	if mode != "remote" {
+		return local.run(ctx)
+	}
+	sender, err := load.NewHTTP(r.target, r.remote, load.Needed(s, level))
+	if err != nil {
+		return nil, usage{err}
+	}
+	defer sender.Close()
+	// One request before the schedule begins, so that a wrong address is one clear line and not thousands of errors.
+	knock, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if a := sender.Send(knock, &load.Shot{Method: "GET", Path: firstPath(s), Client: "bench"}); a.Err != nil && ctx.Err() == nil {
+		return nil, unreachable(r.target, a.Err)
+	}
+	return local.against(ctx, sender, nil), nil
+}
+
+func unreachable(target string, err error) error {
+	if errors.Is(err, load.ErrRemote) {
+		return usagef("%s: %w", target, load.ErrRemote)
+	}
+	return fmt.Errorf("bench: %s cannot be reached: %w", target, err)
+}
+
+// progress prints one line each second.
+func progress(w io.Writer, s *scenarios.Scenario, arm string, level float64) func(int, measure.Point, int) {
+	return func(second int, p measure.Point, inFlight int) {
+		c := p.Counts
+		fmt.Fprintf(w, "%s/%s %.3g  %3d/%ds  asked %d  ok %d  late %d  shed %d  timeout %d  error %d  in flight %d\n", s.ID, arm, level, second,
+			int(s.Duration().Seconds()), p.Attempts, c[measure.OK], c[measure.Late], c[measure.Shed], c[measure.Timeout], c[measure.Failed], inFlight)
+	}
+}
+
+// firstPath is a path that the scenario asks for.
+func firstPath(s *scenarios.Scenario) string {
+	p := &s.Populations[0]
+	if len(p.Requests) > 0 {
+		return p.Requests[0].Path
+	}
+	return "/" + p.Route
+}
