@@ -30,18 +30,19 @@ func main() {
 	width := flag.Int64("width", 1280, "of the window, in CSS pixels")
 	height := flag.Int64("height", 900, "of the window, in CSS pixels")
 	after := flag.Duration("after", 10*time.Second, "how long the overload lasts before the picture is taken")
+	listen := flag.String("listen", "127.0.0.1:0", "where the demo listens; the page shows it")
 	pumpkin := flag.Bool("pumpkin", false, "raise the pumpkin, too")
 	flag.Parse()
-	if err := take(*out, *scheme, *width, *height, *after, *pumpkin); err != nil {
+	if err := take(*out, *listen, *scheme, *width, *height, *after, *pumpkin); err != nil {
 		fmt.Fprintln(os.Stderr, "screenshot:", err)
 		os.Exit(1)
 	}
 }
 
-func take(out, scheme string, width, height int64, after time.Duration, pumpkin bool) error {
+func take(out, listen, scheme string, width, height int64, after time.Duration, pumpkin bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), after+3*time.Minute)
 	defer cancel()
-	page, stop, err := demo(ctx)
+	page, stop, err := demo(ctx, listen)
 	if err != nil {
 		return err
 	}
@@ -78,8 +79,8 @@ func take(out, scheme string, width, height int64, after time.Duration, pumpkin 
 	return os.WriteFile(out, png, 0o644)
 }
 
-// demo builds the demo, starts it on free ports, and returns the address of its page and what ends it.
-func demo(ctx context.Context) (page string, stop func(), err error) {
+// demo builds the demo, starts it, and returns the address of its page and what ends it.
+func demo(ctx context.Context, listen string) (page string, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "spillway-screenshot-")
 	if err != nil {
 		return "", nil, err
@@ -95,7 +96,7 @@ func demo(ctx context.Context) (page string, stop func(), err error) {
 	if err := build.Run(); err != nil {
 		return "", nil, fmt.Errorf("build the demo: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, binary, "-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0")
+	cmd := exec.CommandContext(ctx, binary, "-listen", listen, "-admin", "127.0.0.1:0")
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
