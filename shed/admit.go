@@ -249,8 +249,9 @@ func (v *visit) leave() {
 
 // stepOut takes the ticket out of the line and tells whether it stood there.
 func (v *visit) stepOut() bool {
+	now := v.s.clock.now()
 	v.s.mu.Lock()
-	waiting := v.s.gate.Leave(&v.ticket)
+	waiting := v.s.gate.Leave(now, &v.ticket)
 	v.s.unlock()
 	return waiting
 }

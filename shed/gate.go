@@ -1,6 +1,7 @@
 package shed
 
 import (
+	"math"
 	"time"
 
 	"github.com/spillway-go/spillway/limits/concurrency"
@@ -48,8 +49,10 @@ type budget struct {
 type ticket struct {
 	queue.Waiter
 	budget *budget
-	// hard is the caller's own deadline, at which the answer must be there; zero when it has none.
-	hard time.Duration
+	// hard is the caller's own deadline, at which the answer must be there; zero when it has none. Hurried says that it,
+	// and not the longest wait, set Waiter.Deadline.
+	hard    time.Duration
+	hurried bool
 
 	// The answer: a slot, or the reason why there is none.
 	slot       *slot
@@ -107,7 +110,7 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 		a.drain = g.drain()
 		return a
 	}
-	t.Arrived, t.Deadline = now, g.waitUntil(now, t)
+	g.setDeadline(now, t)
 	displaced, ok := g.line.Push(now, &t.Waiter)
 	if !ok {
 		t.reason = QueueFull
@@ -123,8 +126,8 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 	return a
 }
 
-// Refuses tells, without changing anything, the reason for which Offer would refuse t at once, or "". It is asked before
-// quota is taken, so that a shed request costs no call to the store.
+// Refuses tells the reason for which Offer would refuse t at once, or "". It is asked before quota is taken, so that a shed
+// request costs no call to the store, and changes nothing but what the line knows of refusals.
 func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 	switch {
 	case t.budget != nil && t.budget.inUse >= t.budget.max:
@@ -136,26 +139,37 @@ func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 }
 
 // refusal is the reason to turn away somebody who would have to wait, or "". Who could not be answered in time is turned
-// away at once rather than served late: the line is worth only what its places can keep. The time to be answered in is
-// the caller's deadline, or 1.25 × the longest wait when there is none.
+// away at once rather than served late: the line is worth only what its places can keep. The wait may take up to 0.6 × the
+// time that is left to be answered in, so that an estimate that errs leaves room for the work; that time is the caller's, or
+// 1.25 × the longest wait when the caller names none.
 func (g *gate) refusal(now time.Duration, t *ticket) Reason {
 	ahead, ok := g.line.Ahead(now, &t.Waiter)
+	wait, left := g.expectedWait(ahead), g.maxWait+g.maxWait/4
+	if t.hard > 0 {
+		left = t.hard - now
+	}
+	reason := Reason("")
 	switch {
 	case g.line.Cap() == 0:
 		return Overloaded
+	case t.hard > 0 && g.service() > left:
+		return Deadline // in no line at all would there be time: no sign of overload
 	case !ok:
-		return QueueFull
+		reason = QueueFull
+	case t.hard > 0 && wait+g.service() > left:
+		reason = Deadline
+	case wait > min(left/10*6, g.maxWait):
+		reason = Overloaded
+	default:
+		return ""
 	}
-	expected := g.expectedWait(ahead)
-	done := now + expected + g.latency.typical()
-	switch {
-	case t.hard > 0 && done > t.hard:
-		return Deadline
-	case expected > g.maxWait, done > now+g.maxWait+g.maxWait/4:
-		return Overloaded
-	}
-	return ""
+	g.line.Refused(now)
+	return reason
 }
+
+// service is what a request is given to be served in after its wait: half as much again as one takes on average, which with
+// exponential times is enough for three of four.
+func (g *gate) service() time.Duration { return g.latency.typical() * 3 / 2 }
 
 // expectedWait is Little's law for somebody with ahead others before it: they and itself each take their share of the
 // limit. A dip of the estimate is over before it matters, so the limit it returns to counts.
@@ -167,11 +181,12 @@ func (g *gate) expectedWait(ahead int) time.Duration {
 // drain is how long the line and what is running need to clear.
 func (g *gate) drain() time.Duration { return g.expectedWait(g.line.Len()) + g.latency.typical() }
 
-func (g *gate) waitUntil(now time.Duration, t *ticket) time.Duration {
-	if t.hard > 0 {
-		return min(now+g.maxWait, t.hard)
+// setDeadline says until when t may wait: as long as anybody, or until too little time is left to serve it.
+func (g *gate) setDeadline(now time.Duration, t *ticket) {
+	t.Arrived, t.Deadline, t.hurried = now, now+g.maxWait, false
+	if latest := t.hard - g.service(); t.hard > 0 && latest < t.Deadline {
+		t.Deadline, t.hurried = latest, true
 	}
-	return now + g.maxWait
 }
 
 // Done gives a slot back. It reports false, and does nothing, when that generation of the slot has already ended.
@@ -200,7 +215,15 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 // Leave takes a waiting ticket out of the line because its caller gave up. It reports false when the ticket no longer
 // waits: then it was granted or refused in the same instant, its wake-up is on the way, and a slot it was given must be
 // given back with Done.
-func (g *gate) Leave(t *ticket) bool { return g.line.Remove(&t.Waiter) }
+func (g *gate) Leave(now time.Duration, t *ticket) bool {
+	if !g.line.Remove(&t.Waiter) {
+		return false
+	}
+	if now >= t.Deadline {
+		g.line.Refused(now) // its time was up: it has not left of its own will
+	}
+	return true
+}
 
 // Expire ends the wait of everybody whose time is up.
 func (g *gate) Expire(now time.Duration) answer {
@@ -214,7 +237,7 @@ func (g *gate) Expire(now time.Duration) answer {
 // timeIsUp sets the reason of a ticket that has waited until its Deadline: the caller's own, or the line's.
 func (t *ticket) timeIsUp() {
 	t.reason = WaitExpired
-	if t.hard > 0 && t.hard <= t.Deadline {
+	if t.hurried {
 		t.reason = Deadline
 	}
 }
@@ -234,19 +257,15 @@ func (g *gate) Tick(now time.Duration, pressure float64, known bool) answer {
 
 // Empty ends the wait of everybody, for Close.
 func (g *gate) Empty(reason Reason) answer {
-	var a answer
-	for {
-		w := g.line.Pop(0) // nobody has expired at the clock's start
-		if w == nil {
-			return a
-		}
+	all := g.line.Expire(math.MaxInt64)
+	for w := all; w != nil; w = w.Next {
 		ticketOf(w).reason = reason
-		w.Next = nil
-		a.alsoWake(w)
 	}
+	return answer{wake: all}
 }
 
-// settle grants slots while there is room, in the line's order, and returns who got one, first come first.
+// settle grants slots while there is room, in the line's order, and returns those whose wait that ends, first come first.
+// The work may take longer than when they were let in: who cannot be answered in time any more is turned away at its turn.
 func (g *gate) settle(now time.Duration) *queue.Waiter {
 	var first, last *queue.Waiter
 	for g.inFlight < g.limit() {
@@ -254,7 +273,12 @@ func (g *gate) settle(now time.Duration) *queue.Waiter {
 		if w == nil {
 			break
 		}
-		g.start(now, ticketOf(w))
+		if t := ticketOf(w); t.hard > 0 && now+g.service() > t.hard {
+			t.reason = Deadline
+			g.line.Refused(now)
+		} else {
+			g.start(now, t)
+		}
 		w.Next = nil
 		if last == nil {
 			first = w

@@ -141,16 +141,15 @@ func TestWhoCannotBeServedInTimeIsRefusedAtOnce(t *testing.T) {
 	for range 2 {
 		g.Offer(0, newTicket())
 	}
-	// Each place in the line costs 20ms/2; the tenth waits 100 ms, which is the longest wait, and is then served within
-	// the budget of 125 ms; the eleventh is not.
-	for i := range 10 {
+	// Each place in the line costs 20ms/2; the seventh waits 70 ms, below 0.6 of the budget of 125 ms; the eighth would not.
+	for i := range 7 {
 		if !g.Offer(0, newTicket()).waiting {
 			t.Fatalf("place %d was refused", i+1)
 		}
 	}
 	k := newTicket()
-	if a := g.Offer(0, k); a.waiting || k.reason != Overloaded || a.drain != 130*ms {
-		t.Fatalf("the eleventh: waiting %v, reason %q, drain %v", a.waiting, k.reason, a.drain)
+	if a := g.Offer(0, k); a.waiting || k.reason != Overloaded || a.drain != 100*ms {
+		t.Fatalf("the eighth: waiting %v, reason %q, drain %v", a.waiting, k.reason, a.drain)
 	}
 	hurried := newTicket()
 	hurried.hard = 50 * ms
@@ -210,6 +209,7 @@ type greedyLine struct{ there *queue.Waiter }
 func (l *greedyLine) Ahead(time.Duration, *queue.Waiter) (int, bool) { return 0, true }
 func (l *greedyLine) Expire(time.Duration) *queue.Waiter             { return nil }
 func (l *greedyLine) Remove(*queue.Waiter) bool                      { return false }
+func (l *greedyLine) Refused(time.Duration)                          {}
 
 func (l *greedyLine) Push(_ time.Duration, w *queue.Waiter) (*queue.Waiter, bool) {
 	displaced := l.there
@@ -292,7 +292,7 @@ func drive(r *rapid.T, g *gate, limit int) {
 		case 3:
 			if len(waiting) > 0 {
 				i := rapid.IntRange(0, len(waiting)-1).Draw(r, "who")
-				if !g.Leave(waiting[i]) {
+				if !g.Leave(now, waiting[i]) {
 					r.Fatal("who waits could not leave")
 				}
 				waiting = append(waiting[:i], waiting[i+1:]...)

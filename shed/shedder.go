@@ -141,7 +141,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 		gate: gate{
 			estimate: estimate,
 			floor:    floor,
-			line:     queue.NewFIFO(capacity),
+			line:     queue.NewFair(capacity),
 			maxWait:  maxWait,
 		},
 	}
