@@ -85,6 +85,9 @@ func (m *meter) next(c counters) (span, error) {
 		return span{}, errTooSoon
 	}
 	m.last = c
+	if dt > carriedFor {
+		return span{}, errTooLong
+	}
 	s := span{dt: dt, own: c.own - last.own, now: c}
 	if s.own < 0 {
 		return span{}, errOwnFell

@@ -2,35 +2,40 @@ package health
 
 import (
 	"fmt"
-	"math"
 	"time"
 )
 
-// Thresholds map a measured value to a pressure: 0 up to Low, 1 from High on, linear between. The zero value stands for
-// the default of the signal it belongs to.
-type Thresholds struct {
-	Low, High float64
-}
-
-// Pressure is the pressure that x means: clamp((x − Low) ÷ (High − Low), 0, 1). x must be a number; the zero Thresholds
-// give 1 for everything above 0.
-func (t Thresholds) Pressure(x float64) float64 {
-	switch {
-	case x <= t.Low:
-		return 0
-	case x >= t.High:
-		return 1
-	}
-	return (x - t.Low) / (t.High - t.Low)
-}
-
-// Config chooses what is watched. The zero value watches the process's own CPU, 0.75 to 0.95 of what it may use, and how
-// often its cgroup is throttled, 0.10 to 0.50 of the periods.
+// Config chooses what is watched. The zero value watches what we use of what we may use: CPU time, throttling, memory, heap,
+// the garbage collector, and how late goroutines and timers are.
 type Config struct {
 	// CPU bounds own CPU time ÷ (elapsed time × cores this process may use); the zero value means {0.75, 0.95}.
 	CPU Thresholds
 	// Throttle bounds throttled periods ÷ periods under the CPU quota; the zero value means {0.10, 0.50}.
 	Throttle Thresholds
+	// Memory bounds the working set of the cgroup ÷ its memory limit; the zero value means {0.85, 0.95}.
+	Memory Thresholds
+	// Heap bounds (live heap + stacks) ÷ GOMEMLIMIT; the zero value means {0.70, 0.90}. Without GOMEMLIMIT the signal is
+	// absent.
+	Heap Thresholds
+	// Scheduling bounds the 99th percentile of what runnable goroutines wait; the zero value means {20 ms, 100 ms}. It counts
+	// only while there is pressure from CPU or Throttle.
+	Scheduling Delays
+	// TimerLag bounds the worst delay of the sampler's own timer; the zero value means {50 ms, 100 ms}. It counts only while
+	// there is pressure from CPU or Throttle.
+	TimerLag Delays
+	// MemoryStall bounds the share of the last 10 s in which every task of our cgroup waited for memory (pressure stall
+	// information); {0.10, 0.25} is a start. The zero value leaves it off.
+	MemoryStall Thresholds
+	// HostCPU bounds the share of the host's CPU time that is in use. It is shown and counts for nothing, since most of it is
+	// not ours; {0.75, 0.95} is a start. The zero value leaves it off.
+	HostCPU Thresholds
+
+	// Pools are the database connection pools that routes need, Dependencies what else they call, Checks whatever else there
+	// is. Their names are unique, also among the signals above.
+	Pools        []Pool
+	Dependencies []Dependency
+	Checks       []Check
+
 	// CPULimit is how many cores this process may use, where nothing in the system says so (Kubernetes requests without
 	// limits leave no trace) or where it says something else; fractions are fine. With it the process's own CPU time is
 	// rated, whatever the cgroup's quota. Zero means the smallest quota of the cgroup and its ancestors, at most the CPUs
@@ -48,19 +53,40 @@ const (
 	maxCPULimit   = 1 << 16 // the kernel's own bound on CPUs is far below
 )
 
-var (
-	defaultCPU      = Thresholds{Low: 0.75, High: 0.95}
-	defaultThrottle = Thresholds{Low: 0.10, High: 0.50}
-)
+// Routes are the names of the routes that pools, dependencies and checks are scoped to, each once, in the order of Config. Who
+// knows all routes can refuse a name that is none of them: a dependency scoped to a route that does not exist protects
+// nothing.
+func (c Config) Routes() []string {
+	var all []string
+	seen := make(map[string]bool)
+	for _, s := range c.scoped() {
+		for _, route := range s.routes {
+			if !seen[route] {
+				seen[route] = true
+				all = append(all, route)
+			}
+		}
+	}
+	return all
+}
 
 // withDefaults fills what is left zero and refuses what can not be meant.
 func (c Config) withDefaults() (Config, error) {
-	var err error
-	if c.CPU, err = c.CPU.orElse("cpu", defaultCPU); err != nil {
-		return c, err
+	for _, err := range []error{
+		c.CPU.orDefault("cpu"), c.Throttle.orDefault("throttle"), c.Memory.orDefault("memory"), c.Heap.orDefault("heap"),
+		c.Scheduling.orDefault("scheduling"), c.TimerLag.orDefault("timer_lag"),
+	} {
+		if err != nil {
+			return c, err
+		}
 	}
-	if c.Throttle, err = c.Throttle.orElse("throttle", defaultThrottle); err != nil {
-		return c, err
+	for name, t := range map[string]Thresholds{"memory_stall": c.MemoryStall, "host_cpu": c.HostCPU} {
+		if t == (Thresholds{}) {
+			continue
+		}
+		if err := t.check(name); err != nil {
+			return c, err
+		}
 	}
 	// Written so that NaN, for which every comparison is false, is refused as well.
 	if c.CPULimit != 0 && !(c.CPULimit > 0 && c.CPULimit <= maxCPULimit) {
@@ -73,21 +99,5 @@ func (c Config) withDefaults() (Config, error) {
 	case c.WarmUp < 0:
 		c.WarmUp = 0
 	}
-	return c, nil
-}
-
-// orElse is t, or def if t is zero. Both signals are fractions of a whole, so bounds outside [0,1] could never be met.
-func (t Thresholds) orElse(signal string, def Thresholds) (Thresholds, error) {
-	if t == (Thresholds{}) {
-		return def, nil
-	}
-	if math.IsNaN(t.Low) || math.IsNaN(t.High) || t.Low < 0 || t.High > 1 {
-		return t, fmt.Errorf("health: %s thresholds {low: %v, high: %v} are not fractions; use numbers from 0 to 1, e.g. {low: %v, high: %v}",
-			signal, t.Low, t.High, def.Low, def.High)
-	}
-	if t.Low >= t.High {
-		return t, fmt.Errorf("health: %s thresholds need low < high, have low %v and high %v; e.g. {low: %v, high: %v}",
-			signal, t.Low, t.High, def.Low, def.High)
-	}
-	return t, nil
+	return c.withScoped()
 }

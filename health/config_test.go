@@ -2,6 +2,7 @@ package health
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -58,11 +59,15 @@ func TestImpossibleConfigurationIsRefusedWithWhatAndHow(t *testing.T) {
 
 func TestZeroFieldsMeanTheDocumentedDefaults(t *testing.T) {
 	got := must[Config](t)(Config{}.withDefaults())
-	if want := (Config{CPU: Thresholds{0.75, 0.95}, Throttle: Thresholds{0.1, 0.5}, WarmUp: time.Minute}); got != want {
+	want := Config{CPU: Thresholds{0.75, 0.95}, Throttle: Thresholds{0.1, 0.5}, Memory: Thresholds{0.85, 0.95}, Heap: Thresholds{0.7, 0.9},
+		Scheduling: Delays{ms(20), ms(100)}, TimerLag: Delays{ms(50), ms(100)}, WarmUp: time.Minute}
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the zero Config means %+v, want %+v", got, want)
 	}
-	set := Config{CPU: Thresholds{0, 1}, Throttle: Thresholds{0.2, 0.3}, CPULimit: 0.12, WarmUp: time.Second}
-	if got := must[Config](t)(set.withDefaults()); got != set {
+	set := Config{CPU: Thresholds{0, 1}, Throttle: Thresholds{0.2, 0.3}, Memory: Thresholds{0.3, 0.4}, Heap: Thresholds{0.4, 0.5},
+		Scheduling: Delays{0, 1}, TimerLag: Delays{1, 2}, MemoryStall: Thresholds{0.5, 0.6}, HostCPU: Thresholds{0.6, 0.7},
+		CPULimit: 0.12, WarmUp: time.Second}
+	if got := must[Config](t)(set.withDefaults()); !reflect.DeepEqual(got, set) {
 		t.Errorf("%+v became %+v", set, got)
 	}
 	if got := must[Config](t)(Config{WarmUp: -1}.withDefaults()); got.WarmUp != 0 {

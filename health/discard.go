@@ -16,16 +16,20 @@ const (
 	ClockStood Reason = "clock_stood"
 	// TooSoon: so little time passed that the counter's own tick would decide the answer.
 	TooSoon Reason = "too_soon"
+	// TooLong: so much time passed, more than 5 s, that an average over it says nothing about now.
+	TooLong Reason = "too_long"
 	// NotANumber: the value was NaN or infinite; an average would carry it for ever.
 	NotANumber Reason = "not_a_number"
 	// Malformed: the source answered with something else than its documented form: empty, garbage, too long, a key missing.
 	Malformed Reason = "malformed"
 	// Unreadable: the source could not be read.
 	Unreadable Reason = "unreadable"
+	// Overdue: a check did not return within its timeout.
+	Overdue Reason = "overdue"
 )
 
 // reasons lists them all; its order is that of tally.
-var reasons = [...]Reason{CounterFell, ClockStood, TooSoon, NotANumber, Malformed, Unreadable}
+var reasons = [...]Reason{CounterFell, ClockStood, TooSoon, TooLong, NotANumber, Malformed, Unreadable, Overdue}
 
 // tally counts discards by reason, indexed like reasons.
 type tally [len(reasons)]uint64

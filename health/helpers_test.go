@@ -7,6 +7,8 @@ import (
 	"time"
 )
 
+var defaultCPU, _ = DefaultThresholds("cpu")
+
 // watch starts a Sampler without warm-up on sv, inside a bubble, and closes it with the test.
 func watch(t *testing.T, sv *service, cfg Config) *Sampler {
 	t.Helper()

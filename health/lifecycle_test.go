@@ -43,7 +43,7 @@ func TestCloseIsFineAtAnyTimeAndAgain(t *testing.T) {
 func TestCloseDuringASampleWaitsForItAndNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &scripted{label: "slow", block: make(chan struct{})}
-		s := assemble(Config{}, time.Now, func() {}, watched{slow, Thresholds{0, 1}})
+		s := assemble(Config{}, time.Now, func() {}, watched{signal: slow, thresholds: Thresholds{0, 1}})
 		s.Start()
 		synctest.Wait() // the first sample is stuck
 		closed := make(chan struct{})
@@ -90,7 +90,7 @@ func TestNewStartsNothing(t *testing.T) {
 // For the race detector: samples against readers at full speed, through Start and Close.
 func TestReadersAtFullSpeedSeeWholeSnapshots(t *testing.T) {
 	a := &scripted{label: "a", value: 0.5}
-	s := assemble(Config{}, time.Now, func() {}, watched{a, Thresholds{0, 1}})
+	s := assemble(Config{}, time.Now, func() {}, watched{signal: a, thresholds: Thresholds{0, 1}})
 	first := *s.latest.Load()
 	first.warmUntil = time.Now()
 	s.latest.Store(&first)

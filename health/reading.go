@@ -40,13 +40,19 @@ func (s State) Known() bool { return s == OK || s == Stale }
 
 // Reading is what one signal says.
 type Reading struct {
-	// Signal is the signal's name: "cpu" or "throttle".
+	// Signal is the signal's name: "cpu", "throttle", ... or the name of a pool, dependency or check.
 	Signal string `json:"signal"`
+	// Role says what its pressure counts for, and Counts whether it does now.
+	Role   Role `json:"role"`
+	Counts bool `json:"counts"`
+	// Routes are those that a Scoped signal is about. The caller owns it.
+	Routes []string `json:"routes,omitempty"`
 	// State says whether Pressure counts.
 	State State `json:"state"`
 	// Measured reports whether there is a Value at all; without one Value, Pressure and Age are 0 and mean nothing.
 	Measured bool `json:"measured"`
-	// Value is the smoothed measurement, a fraction of 1.
+	// Value is the smoothed measurement: a fraction of 1; seconds where the thresholds are Delays; callers for each connection
+	// of a pool; whatever a check returns.
 	Value float64 `json:"value"`
 	// Pressure is what Value means by the signal's thresholds, in [0,1]. It counts only if State.Known(); while warming it
 	// shows what would count.
@@ -74,7 +80,7 @@ func (r Reading) MarshalJSON() ([]byte, error) {
 
 // Status is everything health knows, for the debug view. The caller owns it.
 type Status struct {
-	// Pressure is the maximum over the signals that have one. It counts only if State.Known().
+	// Pressure is the maximum over the signals about this process that have one. It counts only if State.Known().
 	Pressure float64 `json:"pressure"`
 	// State is that of the signal that decides Pressure (the freshest of several); without any it says why there is none.
 	State State `json:"state"`

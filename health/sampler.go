@@ -1,6 +1,7 @@
 package health
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,7 +13,8 @@ type Sampler struct {
 	warmUp  time.Duration
 	clock   func() time.Time
 	signals []signal
-	release func() // lets go of what the signals share
+	release func()          // lets go of what the signals share
+	expect  func(time.Time) // told when the next round is due
 	latest  atomic.Pointer[snapshot]
 
 	mu      sync.Mutex // guards what follows; held over nothing that waits
@@ -38,15 +40,33 @@ func newSampler(cfg Config, sys system) (*Sampler, error) {
 	}
 	look := &looker{system: sys, cgroups: cgroups{fsys: sys.files}, limit: cfg.CPULimit}
 	shared := &account{look: look.look}
-	return assemble(cfg, sys.clock, look.cgroups.close,
-		watched{&cpu{account: shared}, cfg.CPU},
-		watched{&throttle{account: shared}, cfg.Throttle}), nil
-}
-
-// watched is a signal with its thresholds.
-type watched struct {
-	signal
-	thresholds Thresholds
+	inside := &runtimeLook{read: sys.runtime}
+	lag := newTimerLag()
+	list := []watched{
+		{signal: &cpu{account: shared}, thresholds: cfg.CPU, own: true},
+		{signal: &throttle{account: shared}, thresholds: cfg.Throttle, own: true},
+		{signal: &heap{runtime: inside}, thresholds: cfg.Heap},
+		{signal: &gcLimiter{runtime: inside}, thresholds: Thresholds{Low: 0, High: 1}},
+		{signal: newScheduling(inside), thresholds: cfg.Scheduling.seconds(), role: Supporting},
+		{signal: lag, thresholds: cfg.TimerLag.seconds(), role: Supporting},
+	}
+	for _, p := range cfg.Pools {
+		list = append(list, watched{signal: &pool{label: p.Name, stats: p.Stats, queued: p.Queued}, thresholds: p.Queued,
+			role: Scoped, routes: p.Routes})
+	}
+	for _, d := range cfg.Dependencies {
+		list = append(list, watched{signal: newFailures(d), thresholds: d.Failed, role: Scoped, routes: d.Routes})
+	}
+	for _, k := range cfg.Checks {
+		w := watched{signal: &check{Check: k, clock: sys.clock}, thresholds: k.Thresholds, routes: k.Routes}
+		if len(k.Routes) > 0 {
+			w.role = Scoped
+		}
+		list = append(list, w)
+	}
+	s := assemble(cfg, sys.clock, look.cgroups.close, list...)
+	s.expect = lag.expect
+	return s, nil
 }
 
 // assemble makes a Sampler of signals; cfg has its defaults.
@@ -56,13 +76,17 @@ func assemble(cfg Config, clock func() time.Time, release func(), list ...watche
 		warmUp:  cfg.WarmUp,
 		clock:   clock,
 		release: release,
+		expect:  func(time.Time) {},
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
 	first := &snapshot{tracks: make([]track, len(list))}
 	for i, w := range list {
 		s.signals = append(s.signals, w.signal)
-		first.tracks[i] = track{name: w.name(), thresholds: w.thresholds}
+		first.tracks[i] = track{name: w.name(), thresholds: w.thresholds, role: w.role, routes: w.routes, own: w.own}
+		if w.role == "" {
+			first.tracks[i].role = Primary
+		}
 	}
 	s.latest.Store(first)
 	return s
@@ -83,8 +107,9 @@ func (s *Sampler) Start() {
 	go s.run()
 }
 
-// Close ends sampling and returns when the goroutine is gone and every file closed; from then on no pressure is known. It
-// may be called at any time, from several goroutines, and again.
+// Close ends sampling and returns when every goroutine is gone and every file closed; from then on no pressure is known. It
+// may be called at any time, from several goroutines, and again. Only a Check that ignores the end of its context can outlive
+// it: Close waits a second for it.
 func (s *Sampler) Close() {
 	s.mu.Lock()
 	first := !s.closed
@@ -105,15 +130,47 @@ func (s *Sampler) run() {
 	defer close(s.done)
 	defer s.release()
 	defer s.latest.Store(&snapshot{})
+	defer s.background()()
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
 	for {
 		s.sample()
+		s.expect(s.clock().Add(interval))
 		pause.Reset(interval)
 		select {
 		case <-s.stop:
 			return
 		case <-pause.C:
+		}
+	}
+}
+
+// background lets signals that work between samples do so, until the function that it returns has been called.
+func (s *Sampler) background() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all []chan struct{}
+	for _, sig := range s.signals {
+		b, ok := sig.(interface{ run(context.Context) })
+		if !ok {
+			continue
+		}
+		gone := make(chan struct{})
+		all = append(all, gone)
+		go func() {
+			defer close(gone)
+			b.run(ctx)
+		}()
+	}
+	return func() {
+		cancel()
+		patience := time.NewTimer(closeGrace)
+		defer patience.Stop()
+		for _, gone := range all {
+			select {
+			case <-gone:
+			case <-patience.C:
+				return
+			}
 		}
 	}
 }
@@ -140,6 +197,13 @@ func (s *Sampler) Pressure() (total float64, known bool) {
 	return total, state.Known()
 }
 
+// PressureOf is the maximum over the signals that are scoped to the named route (pools, dependencies, checks), and what it rests
+// on. It counts only if State.Known(); while Stale, hold. Without such signals it is Absent. What is about the whole process
+// is in Pressure and not in here. It takes no lock and does not allocate.
+func (s *Sampler) PressureOf(route string) (float64, State) {
+	return s.latest.Load().of(route, s.clock())
+}
+
 // State says what Pressure rests on. While it is Stale, the pressure is that of a moment ago: hold, neither cut nor raise
 // because of it. It takes no lock and does not allocate.
 func (s *Sampler) State() State {
@@ -156,39 +220,14 @@ func (s *Sampler) Status() Status {
 		return st
 	}
 	st.Signals = make([]Reading, len(snap.tracks))
+	busy := snap.busy(now)
 	for i := range snap.tracks {
-		st.Signals[i] = snap.tracks[i].reading(now)
-		if now.Before(snap.warmUntil) && st.Signals[i].State.Known() {
-			st.Signals[i].State = Warming
+		r := &st.Signals[i]
+		*r = snap.tracks[i].reading(now)
+		if now.Before(snap.warmUntil) && r.State.Known() {
+			r.State = Warming
 		}
+		r.Counts = r.State.Known() && (r.Role == Primary || r.Role == Scoped || r.Role == Supporting && busy)
 	}
 	return st
 }
-
-// total folds the signals: the maximum, since one exhausted resource is enough. One that has no opinion is not part of
-// it. Where none has one, the state is what most promises an answer: warming, else failed, else absent.
-func (s *snapshot) total(now time.Time) (float64, State) {
-	if s.warmUntil.IsZero() {
-		return 0, Absent
-	}
-	if now.Before(s.warmUntil) {
-		return 0, Warming
-	}
-	total, state := 0.0, Absent
-	for i := range s.tracks {
-		t := &s.tracks[i]
-		st := t.state(now)
-		switch p := t.pressure(); {
-		case !st.Known():
-			if !state.Known() && rank[st] > rank[state] {
-				state = st
-			}
-		case !state.Known() || p > total || p == total && st == OK:
-			total, state = p, st
-		}
-	}
-	return total, state
-}
-
-// rank orders the states without a pressure by how much they promise one.
-var rank = [...]int{Warming: 2, Failed: 1, Absent: 0, OK: 3, Stale: 3}

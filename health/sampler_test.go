@@ -207,7 +207,7 @@ func TestASourceThatVanishesHoldsThenIsNeutralThenIsUsedAgain(t *testing.T) {
 		}
 
 		sv.restore(taken)
-		pass(750 * time.Millisecond)
+		pass(4 * interval) // what passed meanwhile says nothing about now: a baseline, then three spans
 		pressed(t, s, 1, "after it returned")
 		if cpu := signalNamed(t, s, "cpu"); cpu.Transitions != 5 { // ok, stale, failed, warming, ok
 			t.Errorf("%d transitions, want 5", cpu.Transitions)
@@ -218,7 +218,7 @@ func TestASourceThatVanishesHoldsThenIsNeutralThenIsUsedAgain(t *testing.T) {
 func TestOneSignalThatFailsLeavesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &scripted{label: "a", value: 0.4}, &scripted{label: "b", value: 0.9}
-		s := assemble(Config{}, time.Now, func() {}, watched{a, Thresholds{0, 1}}, watched{b, Thresholds{0, 1}})
+		s := assemble(Config{}, time.Now, func() {}, watched{signal: a, thresholds: Thresholds{0, 1}}, watched{signal: b, thresholds: Thresholds{0, 1}})
 		s.Start()
 		defer s.Close()
 		pass(10 * time.Second)
@@ -246,8 +246,8 @@ func TestOneSignalThatFailsLeavesTheOthers(t *testing.T) {
 
 func TestOfTwoThatSayTheSameTheFreshOneIsBelieved(t *testing.T) {
 	now := noon.Add(time.Second)
-	stale := track{thresholds: Thresholds{0, 1}, avg: settled(0.5), at: noon}
-	fresh := track{thresholds: Thresholds{0, 1}, avg: settled(0.5), at: now}
+	stale := track{role: Primary, thresholds: Thresholds{0, 1}, avg: settled(0.5), at: noon}
+	fresh := track{role: Primary, thresholds: Thresholds{0, 1}, avg: settled(0.5), at: now}
 	for _, tracks := range [][]track{{stale, fresh}, {fresh, stale}} {
 		snap := snapshot{warmUntil: noon, tracks: tracks}
 		if p, state := snap.total(now); p != 0.5 || state != OK {

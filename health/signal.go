@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -17,7 +18,8 @@ const (
 )
 
 // signal is one way of asking how we are. One goroutine uses it. A new signal is one file with one implementation, a
-// line in newSampler and its Thresholds in Config.
+// line in newSampler and its Thresholds in Config. One that works between samples has a method run(context.Context) as well,
+// which gets a goroutine of its own.
 type signal interface {
 	// name is the word in metrics, configuration and Reading.Signal.
 	name() string
@@ -34,6 +36,9 @@ type signal interface {
 type track struct {
 	name       string
 	thresholds Thresholds
+	role       Role
+	routes     []string // never changed
+	own        bool
 
 	avg         average
 	since       time.Time // when the source was first asked, or last found absent
@@ -57,8 +62,12 @@ func (t *track) add(now time.Time, value float64, dt time.Duration, err error) {
 	t.err, t.absent = nil, false
 	switch {
 	case err == nil:
-		if !t.at.IsZero() && now.Sub(t.at) >= heldFor {
+		switch gap := now.Sub(t.at); {
+		case t.at.IsZero():
+		case gap >= heldFor:
 			t.avg = average{} // what was known before the silence says nothing about today
+		case gap > carriedFor:
+			dt = max(dt, gap) // and little about a few seconds later: the new value all but stands alone
 		}
 		t.avg.add(value, dt)
 		t.at = now
@@ -120,6 +129,8 @@ func (t *track) pressure() float64 {
 func (t *track) reading(now time.Time) Reading {
 	r := Reading{
 		Signal:      t.name,
+		Role:        t.role,
+		Routes:      slices.Clone(t.routes),
 		State:       t.state(now),
 		Source:      t.source,
 		Discarded:   t.discarded.byReason(),

@@ -155,9 +155,9 @@ func TestStatesReadAsWords(t *testing.T) {
 }
 
 func TestAReadingReadsAsWordsInJSON(t *testing.T) {
-	st := Status{Pressure: 0.5, State: Stale, Signals: []Reading{{Signal: "cpu", State: Stale, Measured: true, Value: 0.85,
+	st := Status{Pressure: 0.5, State: Stale, Signals: []Reading{{Signal: "cpu", Role: Primary, Counts: true, State: Stale, Measured: true, Value: 0.85,
 		Pressure: 0.5, Age: 1200 * time.Millisecond, Source: "s", Error: "e", Discarded: map[Reason]uint64{TooSoon: 2}, Transitions: 3}}}
-	const want = `{"pressure":0.5,"state":"stale","signals":[{"signal":"cpu","state":"stale","measured":true,"value":0.85,` +
+	const want = `{"pressure":0.5,"state":"stale","signals":[{"signal":"cpu","role":"primary","counts":true,"state":"stale","measured":true,"value":0.85,` +
 		`"pressure":0.5,"source":"s","error":"e","discarded":{"too_soon":2},"transitions":3,"age":"1.2s"}]}`
 	if got := must[[]byte](t)(json.Marshal(st)); string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

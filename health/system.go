@@ -13,12 +13,14 @@ type system struct {
 	files       fs.FS                         // the root of the file system: proc, sys
 	processTime func() (time.Duration, error) // CPU time of this process, cumulative
 	cpus        func() int                    // CPUs in the affinity mask; 0: not known
+	runtime     func() goStats                // nil: nothing to ask
 }
 
 // realSystem is the one we run on.
 func realSystem() system {
 	mask := new(affinity)
-	return system{clock: time.Now, files: os.DirFS("/"), processTime: processTime, cpus: mask.allowedCPUs}
+	return system{clock: time.Now, files: os.DirFS("/"), processTime: processTime, cpus: mask.allowedCPUs,
+		runtime: newGoReader().read}
 }
 
 // looker reads counters from a system.
