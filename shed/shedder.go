@@ -44,6 +44,7 @@ type Shedder struct {
 	clock    clock
 	jitter   func(n int64) int64 // at random from [0, n), for the Retry-After of refusals by load
 	counts   counts
+	veil     veil // hides clients' names in the status
 	visits   sync.Pool
 
 	stop func()        // ends the ticking
@@ -133,6 +134,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 		observer: cfg.Observer,
 		health:   sampler,
 		turns:    queue.NewLeaky(0),
+		veil:     newVeil(),
 		guard:    []limits.Charge{{Policy: guard, Cost: 1}},
 		guards:   guards,
 		clock:    clock,

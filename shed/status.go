@@ -6,10 +6,11 @@ import (
 
 	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits/concurrency"
+	"github.com/spillway-go/spillway/queue"
 )
 
 // Status is the state of a Shedder at one moment, for the debug view, the metrics and the person on call. Counters count
-// since New. It holds no client's name or key.
+// since New. It holds no client's name or key, only hashes.
 type Status struct {
 	// Limit is how many may run at once now; Estimate is what the algorithm alone would allow.
 	Limit    int `json:"limit"`
@@ -22,6 +23,8 @@ type Status struct {
 	// QueueCapacity and QueueMaxWait bound the line.
 	QueueCapacity int      `json:"queue_capacity"`
 	QueueMaxWait  Duration `json:"queue_max_wait"`
+	// Line tells who stands in it.
+	Line LineStatus `json:"line"`
 	// Latency is what successful work takes typically, waiting excluded.
 	Latency Duration `json:"latency"`
 
@@ -70,6 +73,7 @@ func (s *Shedder) Status() Status {
 		QueueMaxWait: Duration(s.gate.maxWait),
 		Parked:       s.turns.Len(),
 		Health:       s.health.Status(),
+		Line:         LineStatus{Waiting: make(map[string]int, 4)},
 	}
 	s.counts.report(&st)
 	for _, r := range s.settings.rules {
@@ -78,6 +82,12 @@ func (s *Shedder) Status() Status {
 			Admitted: r.admitted.Load(), Delayed: r.delayed.Load(), Refused: r.refused.Load(),
 		})
 	}
+	st.Line.Clients = s.veil.clients(s.readGate(&st)) // hashed after the lock is released
+	return st
+}
+
+// readGate reads what is guarded by the lock, and returns the clients with the most waiters.
+func (s *Shedder) readGate(st *Status) []queue.Backlog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := &s.gate
@@ -89,7 +99,7 @@ func (s *Shedder) Status() Status {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
 		}
 	}
-	return st
+	return g.crowd(&st.Line)
 }
 
 // counts counts decisions; every field is safe to use without a lock.

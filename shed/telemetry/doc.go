@@ -10,6 +10,6 @@
 //	metrics.Watch(s)
 //	prometheus.MustRegister(metrics)
 //
-// Labels are bounded: names of configured rules and routes, reasons, outcomes and signals. A client's name or key is never
+// Labels are bounded: names of configured rules and routes, priorities, reasons, outcomes and signals. A client's name or key is never
 // a label.
 package telemetry

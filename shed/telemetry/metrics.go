@@ -66,7 +66,8 @@ var (
 	limitDesc    = desc("limit", "How many requests may run at once now.")
 	estimateDesc = desc("limit_estimate", "What the concurrency algorithm alone would allow, before the health cap.")
 	inFlightDesc = desc("in_flight", "Requests that run under the limit.")
-	waitingDesc  = desc("waiting", "Requests in the line in front of the limit.")
+	waitingDesc  = desc("waiting", "Requests in the line in front of the limit.", "priority")
+	newestDesc   = desc("newest_first", "1 while refusals last, so that the line serves the newest first, else 0.")
 	parkedDesc   = desc("parked", "Requests that wait for the turn a delaying rule gave them.")
 	pressureDesc = desc("pressure", "Pressure by signal, 0 to 1; a signal without an opinion is missing.", "signal")
 	admittedDesc = desc("admitted_total", "Requests that got a permit.")
@@ -86,7 +87,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.service.Describe(ch)
 	m.refused.Describe(ch)
 	for _, d := range []*prometheus.Desc{
-		limitDesc, estimateDesc, inFlightDesc, waitingDesc, parkedDesc, pressureDesc, admittedDesc, exemptDesc, goneDesc,
+		limitDesc, estimateDesc, inFlightDesc, waitingDesc, newestDesc, parkedDesc, pressureDesc, admittedDesc, exemptDesc, goneDesc,
 		decisionDesc, budgetDesc,
 	} {
 		ch <- d
@@ -112,7 +113,14 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(limitDesc, float64(st.Limit))
 	gauge(estimateDesc, float64(st.Estimate))
 	gauge(inFlightDesc, float64(st.InFlight))
-	gauge(waitingDesc, float64(st.Waiting))
+	for priority, n := range st.Line.Waiting {
+		gauge(waitingDesc, float64(n), priority)
+	}
+	newest := 0.
+	if st.Line.NewestFirst {
+		newest = 1
+	}
+	gauge(newestDesc, newest)
 	gauge(parkedDesc, float64(st.Parked))
 	for _, signal := range st.Health.Signals {
 		if signal.State.Known() {

@@ -68,6 +68,15 @@ spillway_limit 7
 # HELP spillway_in_flight Requests that run under the limit.
 # TYPE spillway_in_flight gauge
 spillway_in_flight 0
+# HELP spillway_waiting Requests in the line in front of the limit.
+# TYPE spillway_waiting gauge
+spillway_waiting{priority="critical"} 0
+spillway_waiting{priority="critical_plus"} 0
+spillway_waiting{priority="sheddable"} 0
+spillway_waiting{priority="sheddable_plus"} 0
+# HELP spillway_newest_first 1 while refusals last, so that the line serves the newest first, else 0.
+# TYPE spillway_newest_first gauge
+spillway_newest_first 0
 # HELP spillway_long_lived_in_use Long-lived requests by route.
 # TYPE spillway_long_lived_in_use gauge
 spillway_long_lived_in_use{route="events"} 1
@@ -90,10 +99,51 @@ spillway_refused_total{reason="over_limit",route="items",rule="per-client"} 3
 ` + histogram("spillway_service_seconds", `outcome="success",route="items"`, 0.03, 2,
 			.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
 		if err := testutil.CollectAndCompare(metrics, strings.NewReader(want),
-			"spillway_limit", "spillway_in_flight", "spillway_long_lived_in_use", "spillway_admitted_total", "spillway_exempt_total",
+			"spillway_limit", "spillway_in_flight", "spillway_waiting", "spillway_newest_first", "spillway_long_lived_in_use", "spillway_admitted_total", "spillway_exempt_total",
 			"spillway_rule_decisions_total", "spillway_refused_total", "spillway_service_seconds"); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+func TestTheLineIsCountedByPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		metrics := telemetry.New()
+		s, err := shed.New(shed.Config{
+			Routes:      []shed.Route{{Name: "vital", Priority: shed.CriticalPlus}, {Name: "batch", Priority: shed.Sheddable}},
+			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 1, Max: 1, Initial: 1},
+			Queue:       shed.Queue{MaxWait: time.Second},
+			Health:      health.Config{Off: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		metrics.Watch(s)
+		running, err := s.Admit(t.Context(), shed.Request{Client: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, route := range []string{"vital", "batch", "batch"} {
+			go func() {
+				if p, err := s.Admit(t.Context(), shed.Request{Client: "a", Route: route}); err == nil {
+					p.Done(shed.Success)
+				}
+			}()
+		}
+		synctest.Wait()
+		if err := testutil.CollectAndCompare(metrics, strings.NewReader(`
+# HELP spillway_waiting Requests in the line in front of the limit.
+# TYPE spillway_waiting gauge
+spillway_waiting{priority="critical"} 0
+spillway_waiting{priority="critical_plus"} 1
+spillway_waiting{priority="sheddable"} 2
+spillway_waiting{priority="sheddable_plus"} 0
+`), "spillway_waiting"); err != nil {
+			t.Error(err)
+		}
+		running.Done(shed.Success)
+		synctest.Wait()
 	})
 }
 

@@ -1,0 +1,63 @@
+package shed
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/spillway-go/spillway/queue"
+)
+
+// crowdSize is how many clients LineStatus names.
+const crowdSize = 5
+
+// LineStatus tells who stands in the line.
+type LineStatus struct {
+	// Waiting counts them by priority; all priorities are there.
+	Waiting map[string]int `json:"waiting"`
+	// NewestFirst says that refusals last, and that the newest is served first therefore.
+	NewestFirst bool `json:"newest_first"`
+	// Clients lists those with the most waiters, most first, at most 5.
+	Clients []ClientStatus `json:"clients,omitempty"`
+}
+
+// ClientStatus counts the waiters that one client has in one priority.
+type ClientStatus struct {
+	// Client stands for the client's name: a hash with a salt of its own for each Shedder, so that two views of one process
+	// can be compared and nobody's address or key can be read.
+	Client   string `json:"client"`
+	Priority string `json:"priority"`
+	Waiting  int    `json:"waiting"`
+}
+
+// crowd reads who stands in the line; the caller holds the lock.
+func (g *gate) crowd(st *LineStatus) []queue.Backlog {
+	line, ok := g.line.(*queue.Fair)
+	if !ok {
+		return nil
+	}
+	for p := Sheddable; p <= CriticalPlus; p++ {
+		st.Waiting[p.String()] = line.Waiting(int(p))
+	}
+	st.NewestFirst = line.NewestFirst()
+	return line.Greediest(crowdSize)
+}
+
+// veil makes names unreadable.
+type veil [16]byte
+
+func newVeil() (v veil) {
+	rand.Read(v[:]) // never fails
+	return v
+}
+
+func (v veil) clients(backlogs []queue.Backlog) []ClientStatus {
+	var all []ClientStatus
+	for _, b := range backlogs {
+		sum := sha256.Sum256(append(v[:], b.Client...))
+		all = append(all, ClientStatus{
+			Client: hex.EncodeToString(sum[:8]), Priority: Priority(b.Priority).String(), Waiting: b.Waiting,
+		})
+	}
+	return all
+}
