@@ -55,7 +55,8 @@ type Route struct {
 	Match string
 	// Cost is what a request weighs in rules that count requests; zero means 1.
 	Cost int64
-	// Priority orders requests while there is not room for all; the zero value is Critical.
+	// Priority orders requests while there is not room for all; the zero value is Critical. See queue.Fair for what lower
+	// priorities are promised.
 	Priority Priority
 	// Feature is the name under which the pumpkin can switch the route off; empty means that it cannot.
 	Feature string
@@ -86,11 +87,12 @@ type Clients struct {
 	ExemptFrom []netip.Prefix
 }
 
-// Queue bounds the line in front of the concurrency limit.
+// Queue bounds the line in front of the concurrency limit, a queue.Fair.
 type Queue struct {
 	// Capacity is how many may wait; zero means 200. Negative means that nobody waits.
 	Capacity int
-	// MaxWait is how long one may wait; zero means 500 ms.
+	// MaxWait is how long one may wait; zero means 500 ms. Who is expected to wait for more than 0.6 of the time that is left
+	// to answer in is refused at once; that time is the caller's own, or 1.25 × MaxWait when it names none.
 	MaxWait time.Duration
 }
 

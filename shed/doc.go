@@ -8,7 +8,8 @@
 //  3. Rules: every [Limit] of its route is charged, all or nothing, in one call to the store. A rule whose excess is
 //     delayed gives the request a turn, and it waits for that.
 //  4. Gate: are fewer running than the concurrency limit? If not, the request waits in a bounded line, or is refused if
-//     it could not be answered in time. Quota taken at the third station is then given back.
+//     it could not be answered in time. In the line ([queue.Fair]) the more important route goes first, and no client can
+//     crowd out the others. Quota taken at the third station is then given back.
 //
 // The concurrency limit is found, not configured: package limits/concurrency learns it from the latency of the work that
 // permits are given for, and package health lowers it while the process is short of CPU. Time spent waiting is never part
