@@ -32,6 +32,7 @@ type command struct {
 
 var commands = []command{
 	{"run", "load on a server in real time", runCommand},
+	{"sim", "a scenario in virtual time, the same for the same seed", simCommand},
 	{"list", "the scenarios, with their criteria", listCommand},
 }
 
