@@ -12,8 +12,10 @@
 //	p99_ratio       p99 of the admitted in the phase / in the phase "than"
 //	success_ratio   success in the phase / in the phase "than"
 //	goodput_levels  goodput at the level / at "than_level"
-//	recovery        seconds from the start of the phase to the first of 3 windows with success ≥ 0.95 and p99 ≤ 1.2 × of the
-//	                phase "than"; the length of the phase when it never came
+//	first_deadline  ok / (D · C)
+//	recovery        seconds from the start of the phase to the first of 3 windows with success ≥ 0.95 × and p99 ≤ 1.2 × of
+//	                before; the rest of the run when it never came. Before is the phase "than", or the first that is neither
+//	                warm-up nor trigger
 //	convergence     seconds from the start of the phase until a second begins in which goodput is ≥ 0.9
 //	amplification   attempts / asked
 //	wasted          work for answers that came too late or to nobody / all work of the app

@@ -34,8 +34,11 @@ var metrics = map[string]metric{
 	"jain":          func(r *measure.Run, c *scenarios.Criterion) float64 { return fairness(r, pick(c)) },
 	"share":         func(r *measure.Run, c *scenarios.Criterion) float64 { return share(r, pick(c)) },
 	"order":         order,
-	"hysteresis":    hysteresis,
-	"slope":         slope,
+	"first_deadline": func(r *measure.Run, c *scenarios.Criterion) float64 {
+		return float64(r.Sum(pick(c)).Counts[measure.OK]) / (r.Capacity * r.Deadline.Duration().Seconds())
+	},
+	"hysteresis": hysteresis,
+	"slope":      slope,
 }
 
 // Metric computes the criterion's metric of one run.
@@ -130,25 +133,30 @@ const (
 	recoveredWindows = 3
 )
 
-// recovery counts windows from the start of the phase until three in a row are as before.
+// recovery counts windows from the start of the phase to the end of the run until three in a row are as before. What p99 was
+// before is the highest of a window then: a window has too few requests to be held against the p99 of many.
 func recovery(r *measure.Run, c *scenarios.Criterion) float64 {
-	before := r.Sum(reference(r, c))
-	slowest := recoveredP99 * float64(before.Admitted.Quantile(.99).Microseconds())
-	window := r.Series.Window.Duration().Seconds()
+	ref := reference(r, c)
+	before, slowest := r.Sum(ref), measure.Micros(0)
+	for _, ph := range r.Picked(ref) {
+		for _, w := range r.Series.Windows(ph.Start, ph.End) {
+			slowest = max(slowest, w.P99)
+		}
+	}
 	for _, ph := range r.Picked(pick(c)) {
-		points := r.Series.Windows(ph.Start, ph.End)
+		points := r.Series.Windows(ph.Start, r.Phases[len(r.Phases)-1].End)
 		good := 0
 		for i, w := range points {
-			fine := float64(w.Counts[measure.OK]) >= recoveredSuccess*before.Success()*float64(w.Asked) && float64(w.P99) <= slowest
-			if !fine {
+			success := float64(w.Counts[measure.OK]) >= recoveredSuccess*before.Success()*float64(w.Asked)
+			if !success || float64(w.P99) > recoveredP99*float64(slowest) {
 				good = 0
 				continue
 			}
 			if good++; good == recoveredWindows {
-				return float64(i+1-recoveredWindows) * window
+				return float64(i+1-recoveredWindows) * r.Series.Window.Duration().Seconds()
 			}
 		}
-		return float64(len(points)) * window
+		return float64(len(points)) * r.Series.Window.Duration().Seconds()
 	}
 	return math.Inf(1)
 }

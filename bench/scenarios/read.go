@@ -98,6 +98,9 @@ func (s *Scenario) fill() {
 	if s.Margin == 0 {
 		s.Margin = 0.1
 	}
+	if len(s.Arms) == 0 {
+		s.Arms = []string{"none", "static", "spillway"}
+	}
 	if len(s.Levels) == 0 {
 		s.Levels = []float64{1}
 	}
@@ -157,7 +160,7 @@ func (s *Scenario) check() error {
 		return fmt.Errorf("phases: %v in all is longer than %v", s.Duration(), longest)
 	}
 	for i, p := range s.Phases {
-		if p.Name == "" || p.For <= 0 {
+		if p.Name == "" || p.For <= 0 || p.Quick < 0 {
 			return fmt.Errorf("phases[%d]: needs a name, and for: how long", i)
 		}
 	}

@@ -24,6 +24,8 @@ type Scenario struct {
 	Populations []Population `yaml:"populations"`
 	// Disturb is what happens to the app meanwhile.
 	Disturb []Disturbance `yaml:"disturb"`
+	// Arms are those that are run; empty means none, static and spillway.
+	Arms []string `yaml:"arms"`
 	// Static is the limit of the static arm; 0 means the app's slots.
 	Static int `yaml:"static"`
 	// Spillway is the configuration of the library, as its YAML file.
@@ -56,6 +58,7 @@ func (a App) Capacity() float64 { return float64(a.Slots) / a.Service.Seconds() 
 type Phase struct {
 	Name    string        `yaml:"name"`
 	For     time.Duration `yaml:"for"`
+	Quick   time.Duration `yaml:"quick"` // for a quick suite; 0 means For
 	Trigger bool          `yaml:"trigger"`
 	Warmup  bool          `yaml:"warmup"`
 }
@@ -165,6 +168,15 @@ func (s *Scenario) Duration() time.Duration {
 		d += p.For
 	}
 	return d
+}
+
+// Quicken makes the phases as long as they are in a quick suite.
+func (s *Scenario) Quicken() {
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Quick > 0 {
+			p.For = p.Quick
+		}
+	}
 }
 
 // PhaseAt returns the index of the phase at t; what comes later belongs to the last.
