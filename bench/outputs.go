@@ -80,6 +80,9 @@ func bounds(v *judge.Verdict) string {
 
 // printRuns prints one line for each run.
 func printRuns(w io.Writer, runs []*measure.Run) {
+	if len(runs) == 0 {
+		return
+	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "scenario\tarm\tlevel\tseed\tasked\tok\tlate\tshed\ttimeout\terror\tgoodput\tp50\tp99\tlag p99\t")
 	for _, r := range runs {

@@ -40,9 +40,10 @@ func runCommand(ctx context.Context, args []string, out, log io.Writer) (int, er
 	f := flags("run", log)
 	r.outputs.flags(f)
 	f.StringVar(&r.target, "target", "", "the `URL` of the server; without it the built-in app")
+	f.StringVar(&r.target2, "target2", "", "for probes: the `URL` of a second server that shares its quotas with the first")
 	f.BoolVar(&r.remote, "allow-remote", false, "allow a target that is not on this machine")
 	f.StringVar(&r.scenario, "scenario", "", "a scenario by `name`, or a YAML file")
-	f.StringVar(&r.arms, "arms", "none,static,spillway", "which arms of the built-in app")
+	f.StringVar(&r.arms, "arms", "", "which arms of the built-in app, such as none,static,spillway; empty means the scenario's")
 	f.StringVar(&r.mode, "mode", "handler", "how the built-in app is called: handler or socket")
 	f.Uint64Var(&r.seed, "seed", 1, "the first seed of the schedule")
 	f.IntVar(&r.seeds, "seeds", 1, "how many seeds, one run for each")
@@ -104,35 +105,86 @@ func given(f *flag.FlagSet, name string) (found bool) {
 // measure plays the scenario in real time.
 func (r *runFlags) measure(ctx context.Context, s *scenarios.Scenario, out, log io.Writer) (int, error) {
 	file := &results.File{Command: "run", Env: results.ReadEnv(), Settings: map[string]string{"scenario": s.ID, "spillway": s.Spillway}}
-	names := strings.Split(r.arms, ",")
-	mode := r.mode
+	names, mode := chosen(r.arms, s), r.mode
+	if s.Kind == "overhead" {
+		return r.cost(ctx, s, file, out)
+	}
 	if r.target != "" {
 		names, mode = []string{"spillway"}, "remote"
 	}
-	for i := range uint64(r.seeds) {
-		for _, level := range s.Levels {
-			for _, arm := range names {
-				if !slices.Contains(arms.Names, arm) {
-					return exitUsage, usagef("arm %q is none of none, static, spillway", arm)
-				}
-				run, err := r.one(ctx, s, arm, mode, level, r.seed+i, log)
+	for _, arm := range names {
+		if !slices.Contains(arms.Names, arm) {
+			return exitUsage, usagef("arm %q is none of none, static, spillway", arm)
+		}
+	}
+	err := each(s, names, r.seed, r.seeds, file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		return r.one(ctx, s, arm, mode, level, seed, log)
+	})
+	if err != nil {
+		return exitInvalid, err
+	}
+	file.Partial = ctx.Err() != nil
+	file.Verdicts = verdicts(s, mode, names, file.Runs)
+	return conclude(file, &r.outputs, out)
+}
+
+// chosen is the list of arms that a flag names, or the scenario's.
+func chosen(list string, s *scenarios.Scenario) []string {
+	if list != "" {
+		return strings.Split(list, ",")
+	}
+	return s.Arms
+}
+
+// cost runs a scenario of kind overhead.
+func (r *runFlags) cost(ctx context.Context, s *scenarios.Scenario, file *results.File, out io.Writer) (int, error) {
+	run, err := overhead(ctx, s)
+	if err != nil {
+		return exitInvalid, err
+	}
+	file.Runs, file.Partial = append(file.Runs, run), run.Partial
+	file.Verdicts = verdicts(s, "handler", s.Arms, file.Runs)
+	return conclude(file, &r.outputs, out)
+}
+
+// each makes every run of a scenario: seeds, levels and arms, or one search for each arm where the scenario asks for that. A
+// nil Run is left out: it was broken off before it began.
+func each(s *scenarios.Scenario, names []string, seed uint64, seeds int, file *results.File, play func(string, float64, uint64) (*measure.Run, error)) error {
+	for i := range uint64(seeds) {
+		for _, arm := range names {
+			if s.Kind == "bisect" {
+				run, err := knee(s, func(level float64) (*measure.Run, error) { return play(arm, level, seed+i) })
 				if err != nil {
-					return exitUsage, err
+					return err
 				}
 				file.Runs = append(file.Runs, run)
-				if ctx.Err() != nil {
-					file.Partial = true
+				continue
+			}
+			for _, level := range s.Levels {
+				run, err := play(arm, level, seed+i)
+				if err != nil {
+					return err
+				}
+				if run != nil {
+					file.Runs = append(file.Runs, run)
 				}
 			}
 		}
 	}
-	verdicts := judge.Judge(s, mode, file.Runs)
-	for _, v := range verdicts {
+	return nil
+}
+
+// verdicts judges the runs and keeps the rows about arms that were run.
+func verdicts(s *scenarios.Scenario, mode string, names []string, runs []*measure.Run) (kept []judge.Verdict) {
+	for _, v := range judge.Judge(s, mode, runs) {
 		if slices.Contains(names, v.Arm) {
-			file.Verdicts = append(file.Verdicts, v)
+			kept = append(kept, v)
 		}
 	}
-	return conclude(file, &r.outputs, out)
+	return kept
 }
 
 // one is one run; the errors are of usage.

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/bench/flawed"
-	"github.com/spillway-go/spillway/bench/judge"
+	"github.com/spillway-go/spillway/bench/measure"
 	"github.com/spillway-go/spillway/bench/results"
 	"github.com/spillway-go/spillway/bench/scenarios"
 	"github.com/spillway-go/spillway/bench/sim"
@@ -20,7 +20,7 @@ func simCommand(ctx context.Context, args []string, out, log io.Writer) (int, er
 	name := f.String("scenario", "", "a scenario by `name`, or a YAML file")
 	seed := f.Uint64("seed", 1, "the first seed")
 	seeds := f.Int("seeds", 1, "how many seeds, one run for each")
-	names := f.String("arms", "none,static,spillway", "which arms; oracle is the best there can be")
+	names := f.String("arms", "", "which arms, such as none,static,spillway,oracle (the best there can be); empty means the scenario's")
 	flaw := f.String("flaw", "", "break the library, to see which criteria notice: "+strings.Join(flawed.Names, ", "))
 	if err := parse(f, args, 0); err != nil {
 		return exitUsage, err
@@ -35,7 +35,7 @@ func simCommand(ctx context.Context, args []string, out, log io.Writer) (int, er
 	if err != nil {
 		return exitUsage, usage{err}
 	}
-	file, err := simulate(ctx, s, strings.Split(*names, ","), *flaw, *seed, *seeds)
+	file, err := simulate(ctx, s, chosen(*names, s), *flaw, *seed, *seeds)
 	if err != nil {
 		return exitUsage, usage{err}
 	}
@@ -44,23 +44,19 @@ func simCommand(ctx context.Context, args []string, out, log io.Writer) (int, er
 
 // simulate plays one scenario in virtual time. The result holds nothing of the machine.
 func simulate(ctx context.Context, s *scenarios.Scenario, names []string, flaw string, seed uint64, seeds int) (*results.File, error) {
+	switch s.Kind {
+	case "probe":
+		return probeInVirtualTime(ctx, s, names, flaw)
+	case "overhead":
+		return nil, fmt.Errorf("bench: scenario %s measures real time; use bench run", s.ID)
+	}
 	file := &results.File{Command: "sim", Settings: map[string]string{"scenario": s.ID, "spillway": s.Spillway}}
-	for i := range uint64(seeds) {
-		for _, level := range s.Levels {
-			for _, arm := range names {
-				run, err := sim.Run(ctx, sim.Config{Scenario: s, Arm: arm, Flaw: flaw, Level: level, Seed: seed + i})
-				if err != nil {
-					return nil, err
-				}
-				file.Runs = append(file.Runs, run)
-				file.Partial = file.Partial || run.Partial
-			}
-		}
+	err := each(s, names, seed, seeds, file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
+		return sim.Run(ctx, sim.Config{Scenario: s, Arm: arm, Flaw: flaw, Level: level, Seed: seed})
+	})
+	for _, run := range file.Runs {
+		file.Partial = file.Partial || run.Partial
 	}
-	for _, v := range judge.Judge(s, "sim", file.Runs) {
-		if slices.Contains(names, v.Arm) {
-			file.Verdicts = append(file.Verdicts, v)
-		}
-	}
-	return file, nil
+	file.Verdicts = verdicts(s, "sim", names, file.Runs)
+	return file, err
 }

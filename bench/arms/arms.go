@@ -32,11 +32,10 @@ const (
 func Settings(s *scenarios.Scenario) (shed.Config, error) {
 	program := configfile.Config{}
 	program.Shed.Health.Off = true
-	text := s.Spillway
-	if text == "" {
-		text = "{}"
+	if s.Spillway == "" {
+		return program.Shed, nil
 	}
-	cfg, err := configfile.Parse(s.ID+".spillway", []byte(text), program)
+	cfg, err := configfile.Parse(s.ID+".spillway", []byte(s.Spillway), program)
 	if err != nil {
 		return shed.Config{}, fmt.Errorf("bench: %w", err)
 	}

@@ -98,7 +98,9 @@ func (s *Scenario) fill() {
 	if s.Margin == 0 {
 		s.Margin = 0.1
 	}
-	if len(s.Arms) == 0 {
+	if len(s.Arms) == 0 && s.Kind == "probe" {
+		s.Arms = []string{"none", "spillway"}
+	} else if len(s.Arms) == 0 {
 		s.Arms = []string{"none", "static", "spillway"}
 	}
 	if len(s.Levels) == 0 {
