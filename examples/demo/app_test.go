@@ -88,15 +88,29 @@ func TestAStreamSendsItsFirstEventAtOnceAndEndsWithTheDemo(t *testing.T) {
 	}
 }
 
-func TestTheAdminListenerShowsTheDebugViewToBearersOnly(t *testing.T) {
+func TestTheDebugViewIsForThisMachineAndForBearers(t *testing.T) {
 	d := started(t)
 	admin := "http://" + d.admin.Addr().String()
-	for token, status := range map[string]int{testToken: 200, testToken + "x": 401, "": 401} {
-		answer, body := answered(t, request(t, "GET", admin+"/debug/spillway", "", "Authorization", "Bearer "+token))
-		if answer.StatusCode != status {
-			t.Errorf("with %q: status %d, want %d", token, answer.StatusCode, status)
+	for _, c := range []struct {
+		authorization, host string
+		status              int
+	}{
+		{"", "", 200},
+		{"Bearer " + testToken, "", 200},
+		{"Bearer " + testToken + "x", "", 401},
+		{"", "attacker.example", 401}, // a page that had its own name resolved to this machine
+		{"Bearer " + testToken, "attacker.example", 200},
+	} {
+		r := request(t, "GET", admin+"/debug/spillway", "")
+		if c.authorization != "" {
+			r.Header.Set("Authorization", c.authorization)
 		}
-		if status == 200 && (!strings.Contains(body, "per-client") || !strings.Contains(body, "smooth-orders") || !strings.Contains(body, "pumpkin")) {
+		r.Host = c.host
+		answer, body := answered(t, r)
+		if answer.StatusCode != c.status {
+			t.Errorf("%+v: status %d", c, answer.StatusCode)
+		}
+		if c.status == 200 && (!strings.Contains(body, "per-client") || !strings.Contains(body, "smooth-orders") || !strings.Contains(body, "pumpkin")) {
 			t.Errorf("the debug view lacks the rules or the pumpkin: %s", body)
 		}
 	}
