@@ -16,6 +16,7 @@ check:
 	go tool staticcheck ./...
 
 test: deps check
+	go test -count=1 -run Allocate ./shed
 	go test -race -count=1 -timeout 20m ./...
 
 # bench prints what one decision costs; quote medians, these figures move with the machine.
