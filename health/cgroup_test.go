@@ -171,7 +171,7 @@ func TestWhatIsNotInItsDocumentedFormIsNoLimitAndNoValue(t *testing.T) {
 	goodV1 := v1("/app", map[string]string{"/app/cpu.cfs_quota_us": "20000\n", "/app/cpu.cfs_period_us": "100000\n",
 		"/app/cpu.stat": "nr_periods 50\nnr_throttled 47\n", "/app/cpuacct.usage": "5000000000\n"})
 	const cpu, cpuV1 = "/sys/fs/cgroup/app/", "/sys/fs/cgroup/cpu,cpuacct/app/"
-	huge := strings.Repeat("9", 5000)
+	huge := strings.Repeat("9", 20_000)
 
 	for _, tc := range []struct{ name, text, inError string }{
 		{cpu + "cpu.max", "", "empty"},
@@ -184,9 +184,9 @@ func TestWhatIsNotInItsDocumentedFormIsNoLimitAndNoValue(t *testing.T) {
 		{cpu + "cpu.max", "20000 100000 7\n", "not QUOTA PERIOD"},
 		{cpu + "cpu.max", "18446744073709551616 100000\n", "not QUOTA PERIOD"},
 		{cpu + "cpu.max", "\x00\xff\xfe", "not QUOTA PERIOD"},
-		{cpu + "cpu.max", huge, "longer than 4095 bytes"},
+		{cpu + "cpu.max", huge, "longer than 16383 bytes"},
 		{cpu + "cpu.stat", "", "empty"},
-		{cpu + "cpu.stat", huge, "longer than 4095 bytes"},
+		{cpu + "cpu.stat", huge, "longer than 16383 bytes"},
 		{cpu + "cpu.stat", "usage_usec\n", "no usage_usec"},
 		{cpu + "cpu.stat", "usage_usecs 5\nnr_periods 1\nnr_throttled 1\n", "no usage_usec"},
 		{cpu + "cpu.stat", "usage_usec -5\nnr_periods 1\nnr_throttled 1\n", "not a number"},
@@ -355,8 +355,8 @@ func FuzzCgroupFilesNeverPanicOrMintALimit(f *testing.F) {
 	f.Add(":::\n", " - \n", "1 0\n", "usage_usec 99999999999999999999\n")
 	f.Fuzz(func(t *testing.T, self, mounts, quota, stat string) {
 		files := plant(map[string]string{"/proc/self/cgroup": self, "/proc/self/mountinfo": mounts})
-		if at, err := locate(files); err == nil {
-			for _, p := range at.cpu {
+		if at, err := cpuQuota.locate(files); err == nil {
+			for _, p := range at.dirs {
 				for _, name := range []string{"/cpu.max", "/cpu.cfs_quota_us", "/cpu.cfs_period_us"} {
 					files.write("/"+p.dir+name, quota)
 				}

@@ -49,7 +49,7 @@ func (l *level) cores(buf []byte) (cores float64, limited bool, err error) {
 	if l.v2 {
 		return l.coresV2(buf)
 	}
-	text, err := l.quota.read(buf)
+	text, err := l.limit.read(buf)
 	if err != nil {
 		return 0, false, err
 	}
@@ -58,7 +58,7 @@ func (l *level) cores(buf []byte) (cores float64, limited bool, err error) {
 	}
 	quota, ok := parseUint(text)
 	if !ok || quota == 0 {
-		return 0, false, malformed("/%s: %.40q is neither -1 nor a time in µs", l.quota.name, text)
+		return 0, false, malformed("/%s: %.40q is neither -1 nor a time in µs", l.limit.name, text)
 	}
 	if l.period == nil {
 		return 0, false, errPeriod
@@ -75,7 +75,7 @@ func (l *level) cores(buf []byte) (cores float64, limited bool, err error) {
 
 // coresV2 reads `QUOTA PERIOD` or `max PERIOD`.
 func (l *level) coresV2(buf []byte) (cores float64, limited bool, err error) {
-	text, err := l.quota.read(buf)
+	text, err := l.limit.read(buf)
 	if err != nil {
 		return 0, false, err
 	}
@@ -86,7 +86,7 @@ func (l *level) coresV2(buf []byte) (cores float64, limited bool, err error) {
 	}
 	quota, ok2 := parseUint(first)
 	if !ok || !ok2 || period == 0 || quota == 0 {
-		return 0, false, malformed("/%s: %.40q is not QUOTA PERIOD or max PERIOD", l.quota.name, text)
+		return 0, false, malformed("/%s: %.40q is not QUOTA PERIOD or max PERIOD", l.limit.name, text)
 	}
 	return float64(quota) / float64(period), true, nil
 }

@@ -15,9 +15,9 @@ import (
 type location struct {
 	key string
 	v2  bool
-	// cpu lists the directories with the quota, from our own cgroup to the topmost that can be seen. acct lists those with
+	// dirs lists the directories with the limits, from our own cgroup to the topmost that can be seen. acct lists those with
 	// the CPU time (the same under v2; often another hierarchy under v1).
-	cpu, acct []place
+	dirs, acct []place
 }
 
 // place is one cgroup: its path in the hierarchy and the directory (relative to the root of the file system) of its files.
@@ -26,37 +26,49 @@ type place struct{ cgroup, dir string }
 // maxText bounds the two text files in /proc that have no bound of their own; hosts with thousands of mounts stay below.
 const maxText = 4 << 20
 
-// locate reads /proc/self/cgroup (which cgroup) and /proc/self/mountinfo (where it is mounted). Without any cgroup that
-// could hold a CPU quota the location is zero, without error.
-func locate(fsys fs.FS) (location, error) {
+// hierarchies says in which cgroup this process is, by controller, and where they are mounted.
+type hierarchies struct {
+	members map[string]string
+	mounts  []mount
+}
+
+// survey reads /proc/self/cgroup (which cgroup) and /proc/self/mountinfo (where it is mounted).
+func survey(fsys fs.FS) (hierarchies, error) {
 	text, err := readAll(fsys, "proc/self/cgroup")
 	if err != nil {
-		return location{}, err
+		return hierarchies{}, err
 	}
 	members, err := parseMembership(text)
 	if err != nil {
-		return location{}, err
+		return hierarchies{}, err
 	}
 	if text, err = readAll(fsys, "proc/self/mountinfo"); err != nil {
-		return location{}, err
+		return hierarchies{}, err
 	}
 	mounts, err := parseMounts(text)
-	if err != nil {
-		return location{}, err
-	}
-	// A hybrid host mounts both. The controller lives in one of them: where a v1 hierarchy has it, v2 has not.
-	if cgroup, ok := members["cpu"]; ok {
-		if cpu := places(mounts, "cpu", cgroup); cpu != nil {
-			acct := places(mounts, "cpuacct", members["cpuacct"])
-			return location{key: "cgroup v1 " + cpu[0].dir, cpu: cpu, acct: acct}, nil
+	return hierarchies{members, mounts}, err
+}
+
+// of is where the named controller acts on us. Without any cgroup that could have it the location is zero. A hybrid host
+// mounts both versions; the controller lives in one of them: where a v1 hierarchy has it, v2 has not.
+func (h hierarchies) of(controller string) location {
+	if cgroup, ok := h.members[controller]; ok {
+		if dirs := places(h.mounts, controller, cgroup); dirs != nil {
+			acct := places(h.mounts, "cpuacct", h.members["cpuacct"])
+			return location{key: "cgroup v1 " + dirs[0].dir, dirs: dirs, acct: acct}
 		}
 	}
-	if cgroup, ok := members[""]; ok {
-		if cpu := places(mounts, "", cgroup); cpu != nil {
-			return location{key: "cgroup v2 " + cpu[0].dir, v2: true, cpu: cpu, acct: cpu}, nil
+	return h.unified()
+}
+
+// unified is where v2 is, whatever its controllers; zero without it.
+func (h hierarchies) unified() location {
+	if cgroup, ok := h.members[""]; ok {
+		if dirs := places(h.mounts, "", cgroup); dirs != nil {
+			return location{key: "cgroup v2 " + dirs[0].dir, v2: true, dirs: dirs, acct: dirs}
 		}
 	}
-	return location{}, nil
+	return location{}
 }
 
 // parseMembership reads lines `ID:CONTROLLER,CONTROLLER:PATH` into a path for each controller; v2's has no name.

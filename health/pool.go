@@ -63,7 +63,7 @@ func (p *pool) source() string { return "callers that wait for a connection, for
 func (p *pool) measure(round time.Time) (value float64, dt time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			value, dt, err = 0, 0, fmt.Errorf("Stats panicked: %.100v", r)
+			value, dt, err = 0, 0, fmt.Errorf("the pool's Stats panicked: %.100v", r)
 		}
 	}()
 	now, last := p.stats(), p.last

@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,8 +253,8 @@ func TestLatenessThatNeighboursMakeIsNoPressure(t *testing.T) {
 		want float64
 	}{{"idle among busy neighbours", 0.03, 0}, {"control: busy ourselves", 0.77, 1}} {
 		synctest.Test(t, func(t *testing.T) {
-			late := time.Duration(0)
-			clock := func() time.Time { return time.Now().Add(late) }
+			var late atomic.Int64
+			clock := func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
 			sv := newService(1, 0, clock)
 			sv.use(tc.load, 0)
 			sys := sv.system()
@@ -267,7 +268,7 @@ func TestLatenessThatNeighboursMakeIsNoPressure(t *testing.T) {
 			defer s.Close()
 			for range 80 {
 				pass(interval / 2)
-				late += 150 * time.Millisecond
+				late.Add(int64(150 * time.Millisecond))
 				pass(interval / 2)
 			}
 			pressed(t, s, tc.want, tc.why)
@@ -283,8 +284,8 @@ func TestLatenessThatNeighboursMakeIsNoPressure(t *testing.T) {
 // A process that was stopped for longer than 5 s says nothing about that time, and nothing from before it lives on.
 func TestNothingOlderThanFiveSecondsIsCarriedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stopped := time.Duration(0)
-		clock := func() time.Time { return time.Now().Add(stopped) }
+		var stopped atomic.Int64
+		clock := func() time.Time { return time.Now().Add(time.Duration(stopped.Load())) }
 		sv := newService(1, 0, clock)
 		sv.use(1, 0)
 		s := must[*Sampler](t)(newSampler(Config{WarmUp: -1}, sv.system()))
@@ -293,7 +294,7 @@ func TestNothingOlderThanFiveSecondsIsCarriedOn(t *testing.T) {
 		pass(5*time.Second + interval/2)
 		pressed(t, s, 1, "before")
 		sv.use(0.3, 0)
-		stopped += 6 * time.Second
+		stopped.Add(int64(6 * time.Second))
 		pass(interval)
 		if s.State() != Stale {
 			t.Errorf("after the stop the state is %v", s.State())

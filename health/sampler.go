@@ -38,17 +38,39 @@ func newSampler(cfg Config, sys system) (*Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
+	list, expect, release := signals(cfg, sys)
+	s := assemble(cfg, sys.clock, release, list...)
+	s.expect = expect
+	return s, nil
+}
+
+// signals are those that cfg asks for, in the order of Status; expect is told when the next round is due, and release lets go
+// of everything they hold open.
+func signals(cfg Config, sys system) (list []watched, expect func(time.Time), release func()) {
 	look := &looker{system: sys, cgroups: cgroups{fsys: sys.files}, limit: cfg.CPULimit}
 	shared := &account{look: look.look}
 	inside := &runtimeLook{read: sys.runtime}
+	held := &memory{cgroups: cgroups{fsys: sys.files, kind: memoryLimit}, runtime: inside}
 	lag := newTimerLag()
-	list := []watched{
+	closers := []func(){look.cgroups.close, held.close}
+	list = []watched{
 		{signal: &cpu{account: shared}, thresholds: cfg.CPU, own: true},
 		{signal: &throttle{account: shared}, thresholds: cfg.Throttle, own: true},
+		{signal: held, thresholds: cfg.Memory},
 		{signal: &heap{runtime: inside}, thresholds: cfg.Heap},
 		{signal: &gcLimiter{runtime: inside}, thresholds: Thresholds{Low: 0, High: 1}},
 		{signal: newScheduling(inside), thresholds: cfg.Scheduling.seconds(), role: Supporting},
 		{signal: lag, thresholds: cfg.TimerLag.seconds(), role: Supporting},
+	}
+	if cfg.MemoryStall != (Thresholds{}) {
+		stall := newMemoryStall(sys.files)
+		closers = append(closers, stall.cgroups.close)
+		list = append(list, watched{signal: stall, thresholds: cfg.MemoryStall})
+	}
+	if cfg.HostCPU != (Thresholds{}) {
+		host := newHostReader(sys.files)
+		closers = append(closers, host.close)
+		list = append(list, watched{signal: &hostCPU{read: host.read}, thresholds: cfg.HostCPU, role: Observing})
 	}
 	for _, p := range cfg.Pools {
 		list = append(list, watched{signal: &pool{label: p.Name, stats: p.Stats, queued: p.Queued}, thresholds: p.Queued,
@@ -64,9 +86,11 @@ func newSampler(cfg Config, sys system) (*Sampler, error) {
 		}
 		list = append(list, w)
 	}
-	s := assemble(cfg, sys.clock, look.cgroups.close, list...)
-	s.expect = lag.expect
-	return s, nil
+	return list, lag.expect, func() {
+		for _, c := range closers {
+			c()
+		}
+	}
 }
 
 // assemble makes a Sampler of signals; cfg has its defaults.
