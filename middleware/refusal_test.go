@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/middleware"
@@ -226,6 +227,26 @@ func TestPreflightsAreFreeAndNeverRefused(t *testing.T) {
 		if st := s.Status(); st.Admitted != 1 {
 			t.Errorf("%d requests are counted as admitted, want 1", st.Admitted)
 		}
+	})
+}
+
+// A preflight is exempt, and what is exempt is no open door: the guard for the whole process bounds it.
+func TestAFloodOfPreflightsIsBounded(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, 10, nil)
+			h := a.wrap(t, middleware.Config{Shedder: s}, ok)
+			passed := 0
+			for range 6000 {
+				w := call(h, "OPTIONS", "/", "192.0.2.1:1", "Origin", "https://app.example", "Access-Control-Request-Method", "PUT")
+				if w.Code == http.StatusOK {
+					passed++
+				}
+			}
+			if passed != 5000 {
+				t.Errorf("%d of 6000 preflights at once passed, want 5000", passed)
+			}
+		})
 	})
 }
 

@@ -22,7 +22,7 @@ const reasonClosed Reason = "closed"
 // answer), ErrClosed after Close. Quota that was taken for a request that is turned away later is given back.
 func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	route := s.settings.route(req.Route)
-	if route.Exempt {
+	if route.Exempt || req.Exempt {
 		return Permit{}, s.admitExempt(ctx, route)
 	}
 	if err := s.switchedOff(route, req.Client); err != nil {

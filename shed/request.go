@@ -45,6 +45,8 @@ type Request struct {
 	IP netip.Addr
 	// Route is the name of a configured route; an unknown or empty name is the default route.
 	Route string
+	// Exempt says that this one request is treated as if its route were exempt: a CORS preflight, say.
+	Exempt bool
 	// Cost is what the request weighs; 0 means the route's cost.
 	Cost int64
 }

@@ -55,13 +55,13 @@ func New(cfg Config) (*Edge, error) {
 	return e, nil
 }
 
-// Passes reports whether a request goes straight to its handler: a CORS preflight, which a browser sends on its own and
-// whose refusal nobody could read, and a request that the same shedder has admitted further out.
-func (e *Edge) Passes(w http.ResponseWriter, r *http.Request) bool {
-	if r.Method == http.MethodOptions && r.Header["Origin"] != nil && r.Header["Access-Control-Request-Method"] != nil {
-		return true
-	}
-	return admitted(w, e.shedder)
+// Passes reports whether a request goes straight to its handler, because the same shedder has admitted it further out.
+func (e *Edge) Passes(w http.ResponseWriter, r *http.Request) bool { return admitted(w, e.shedder) }
+
+// preflight reports whether r asks, for a browser, whether another request may be sent. The browser sends it on its own and
+// nobody could read its refusal, so it costs no quota and does not wait: it is exempt, and bounded as all that is exempt.
+func preflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header["Origin"] != nil && r.Header["Access-Control-Request-Method"] != nil
 }
 
 // Visit is one admitted request. Leave must be called in a deferred call, and Finish when the handler has returned.
@@ -89,14 +89,15 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 		header.Set("Pumpkin-Rev", e.pumpkin.Rev())
 	}
 	route := e.route(r, hints)
+	exempt := route.exempt || preflight(r)
 	id := e.who.Identify(r, hints.Principal)
-	if route.exempt && e.who.Exempts(id.Peer) {
+	if exempt && e.who.Exempts(id.Peer) {
 		return Visit{Writer: w}, nil
 	}
 	permit, err := e.shedder.Admit(r.Context(), shed.Request{
-		Client: id.Client, Anonymous: id.Anonymous, IP: id.IP, Route: route.name,
+		Client: id.Client, Anonymous: id.Anonymous, IP: id.IP, Route: route.name, Exempt: exempt,
 	})
-	if err != nil || route.exempt {
+	if err != nil || exempt {
 		return Visit{Writer: w, permit: permit}, err
 	}
 	v := Visit{edge: e, permit: permit}
