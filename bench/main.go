@@ -33,6 +33,9 @@ type command struct {
 var commands = []command{
 	{"run", "load on a server in real time", runCommand},
 	{"sim", "a scenario in virtual time, the same for the same seed", simCommand},
+	{"sweep", "goodput and latency against offered load", sweepCommand},
+	{"suite", "all scenarios, one verdict", suiteCommand},
+	{"compare", "two result files: better, worse, or noise", compareCommand},
 	{"list", "the scenarios, with their criteria", listCommand},
 }
 
