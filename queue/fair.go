@@ -18,13 +18,14 @@ const PromisedTurn = 32
 //     starves for ever;
 //   - within a priority each client in proportion, weighted by cost: a client with 50 times the requests of the others gets
 //     what the others leave, and no more;
-//   - within a client first come, first served; among clients with the same claim too. While refusals last (300 ms, with gaps
-//     below 200 ms) the newest goes first in both, so that those who are served are served in time; one second after the
-//     last refusal the old order returns.
+//   - within a client first come, first served; among clients with the same claim too. While refusals of a priority last
+//     (300 ms, with gaps below 200 ms) its newest goes first in both, so that those who are served are served in time, and it
+//     has 32 places; one second after the last refusal the old order returns.
 //
 // A full line makes room for an arrival by displacing the last of the most greedy client, the one with the most waiters, of
-// the lowest priority there is, if that one ranks below the arrival; the last is the newest, or the oldest while the newest
-// goes first. A priority keeps one place for the turn it is promised.
+// the lowest priority there is, if that one ranks below the arrival: by its priority, or because its client has more waiters
+// than the arrival's would have. The last is the newest, or the oldest while the newest goes first. A priority keeps one place
+// for the turn it is promised.
 //
 // Push, Pop, Remove and Ahead take O(log n) steps with n waiters, Expire O(log n) for each who has expired, and a change of
 // order O(n). Nothing allocates once the line has grown to what it holds. Memory is bounded by the capacity: at most one
@@ -38,8 +39,6 @@ type Fair struct {
 	overdue  waiters                                    // who was passed over because its time was up, for Expire
 	deadline heap[*Waiter]                              // those in the tiers
 	cap      int
-	surge    surge
-	newest   bool // newest first
 }
 
 var _ Line = (*Fair)(nil)
@@ -67,13 +66,14 @@ func (f *Fair) Ahead(now time.Duration, w *Waiter) (n int, ok bool) {
 	}
 	mine := tierOf(w.Priority)
 	t := &f.tiers[mine]
-	own := t.ahead(w, f.surge.lasts(now))
+	own := t.ahead(w, t.surge.lasts(now))
 	n = own
 	for i := mine + 1; i < len(f.tiers); i++ {
 		n += f.tiers[i].len
 	}
 	n = min(n, PromisedTurn*(own+1)-1-t.passed)
-	return n, f.Len() < f.cap || f.whoGoes(w, f.surge.lasts(now)) != nil
+	_, ok = f.room(now, w)
+	return n, ok
 }
 
 // Push adds w behind its client's others. In a full line somebody who ranks below w has to go, or w is refused.
@@ -81,18 +81,18 @@ func (f *Fair) Push(now time.Duration, w *Waiter) (displaced *Waiter, ok bool) {
 	if w == nil || w.line != nil {
 		return nil, false
 	}
-	f.turnRound(now)
-	if f.Len() >= f.cap {
-		if displaced = f.whoGoes(w, f.newest); displaced != nil {
-			f.take(displaced)
-		}
-		f.Refused(now)
-		if displaced == nil {
-			return nil, false
-		}
+	t := &f.tiers[tierOf(w.Priority)]
+	t.turnRound(now)
+	if displaced, ok = f.room(now, w); !ok {
+		t.refused(now)
+		return nil, false
+	}
+	if displaced != nil {
+		f.take(displaced)
+		f.Refused(now, displaced)
 	}
 	w.line, w.Next = f, nil
-	f.tiers[tierOf(w.Priority)].push(w)
+	t.push(w)
 	f.deadline.push(w)
 	f.live++
 	return displaced, true
@@ -101,11 +101,11 @@ func (f *Fair) Push(now time.Duration, w *Waiter) (displaced *Waiter, ok bool) {
 // Pop takes out whose turn it is.
 func (f *Fair) Pop(now time.Duration) *Waiter {
 	f.setAside(now)
-	f.turnRound(now)
 	next := f.next()
 	if next == nil {
 		return nil
 	}
+	next.turnRound(now)
 	for i := range f.tiers {
 		f.tiers[i].passed = min(f.tiers[i].passed+1, PromisedTurn-1)
 	}
@@ -150,21 +150,16 @@ func (f *Fair) Remove(w *Waiter) bool {
 func (f *Fair) Expire(now time.Duration) *Waiter {
 	f.setAside(now)
 	first := f.overdue.head
-	if first != nil {
-		f.Refused(now)
-	}
 	for w := f.overdue.head; w != nil; w = w.Next {
+		f.Refused(now, w)
 		f.overdue.remove(w)
 		w.line, w.Next = nil, f.overdue.head
 	}
 	return first
 }
 
-// Refused notes a refusal: when they last, the newest goes first.
-func (f *Fair) Refused(now time.Duration) {
-	f.surge.refused(now)
-	f.turnRound(now)
-}
+// Refused notes a refusal: when those of a priority last, its newest goes first.
+func (f *Fair) Refused(now time.Duration, w *Waiter) { f.tiers[tierOf(w.Priority)].refused(now) }
 
 // Len returns how many wait, those included whose deadline has passed and who have not been expired yet.
 func (f *Fair) Len() int { return f.live + f.overdue.len }
@@ -190,24 +185,27 @@ func (f *Fair) setAside(now time.Duration) {
 	}
 }
 
-// turnRound changes the order when a surge has begun or ended.
-func (f *Fair) turnRound(now time.Duration) {
-	if newest := f.surge.lasts(now); newest != f.newest {
-		f.newest = newest
-		for i := range f.tiers {
-			f.tiers[i].newest = newest
-			f.tiers[i].ready.reorder()
-		}
-	}
-}
-
 // tierOf returns which tier a priority has.
 func tierOf(priority int) int {
 	return min(max(priority, LowestPriority), HighestPriority) - LowestPriority
 }
 
+// room tells whether w may join at now, and who has to go for it.
+func (f *Fair) room(now time.Duration, w *Waiter) (displaced *Waiter, ok bool) {
+	mine := &f.tiers[tierOf(w.Priority)]
+	switch newest := mine.surge.lasts(now); {
+	case newest && mine.len >= surgePlaces:
+		displaced = mine.behind(w, newest)
+	case f.Len() < f.cap:
+		return nil, true
+	default:
+		displaced = f.whoGoes(now, w)
+	}
+	return displaced, displaced != nil
+}
+
 // whoGoes returns who is displaced if w joins the full line, or nil when nobody ranks below it.
-func (f *Fair) whoGoes(w *Waiter, newest bool) *Waiter {
+func (f *Fair) whoGoes(now time.Duration, w *Waiter) *Waiter {
 	mine := tierOf(w.Priority)
 	// With nobody there to take the turn that w's priority is promised now, w takes it whoever else waits.
 	claims := f.tiers[mine].promised() && f.tiers[mine].len == 0
@@ -220,9 +218,9 @@ func (f *Fair) whoGoes(w *Waiter, newest bool) *Waiter {
 		switch {
 		case places <= 0:
 		case i == mine:
-			return t.behind(w, newest)
+			return t.behind(w, t.surge.lasts(now))
 		case i < mine || claims:
-			return t.last(newest)
+			return t.last(t.surge.lasts(now))
 		default:
 			return nil
 		}

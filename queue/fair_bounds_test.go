@@ -108,6 +108,28 @@ func TestAheadOfTheLowestIsBoundedByItsPromise(t *testing.T) {
 	}
 }
 
+// TestASurgeLeavesFewPlaces: with the newest first most are refused at once, but nobody who has less than the most greedy.
+func TestASurgeLeavesFewPlaces(t *testing.T) {
+	line := NewFair(1000)
+	for at := range time.Duration(4) {
+		line.Refused(at*100*time.Millisecond, waiter("", 0))
+	}
+	now := 300 * time.Millisecond
+	for i := range 2 * surgePlaces {
+		_, foreseen := line.Ahead(now, waiter("greedy", 0))
+		if _, ok := line.Push(now, waiter("greedy", 0)); ok != (i < surgePlaces) || foreseen != ok {
+			t.Fatalf("greedy's number %d: in %v, foreseen %v", i+1, ok, foreseen)
+		}
+	}
+	oldest := line.tiers[tierOf(0)].byLen[surgePlaces].head.oldest
+	if displaced, ok := line.Push(now, waiter("modest", 0)); !ok || displaced != oldest {
+		t.Errorf("another client: %v, displaced %+v, want the oldest", ok, displaced)
+	}
+	if displaced, ok := line.Push(now, waiter("greedy", 1)); !ok || displaced != nil {
+		t.Error("another priority has places of its own")
+	}
+}
+
 // TestClientsCostMemoryOnlyWhileTheyWait lets a stream of clients pass, each leaving with a debt.
 func TestClientsCostMemoryOnlyWhileTheyWait(t *testing.T) {
 	const capacity = 2
@@ -160,9 +182,10 @@ func TestStepsGrowWithTheLogarithm(t *testing.T) {
 				line.Push(0, draw(0))
 			}
 			if c.newest {
-				line.Refused(0)
-				for at := time.Duration(0); !line.NewestFirst(); at += 100 * time.Millisecond {
-					line.Refused(at)
+				for p := range 2 {
+					for at := range time.Duration(4) {
+						line.Refused(at*100*time.Millisecond, waiter("", p))
+					}
 				}
 			}
 			const rounds = 5000
@@ -178,7 +201,7 @@ func TestStepsGrowWithTheLogarithm(t *testing.T) {
 					line.Push(now, draw(now))
 				}
 			}
-			if line.NewestFirst() != c.newest {
+			if line.tiers[tierOf(0)].newest != c.newest {
 				t.Error("the order has changed under way")
 			}
 			perRound := float64(steps) / rounds

@@ -14,8 +14,6 @@ type modelLine struct {
 	capacity   int
 	tiers      [4]modelTier // sheddable first
 	overdue    []*Waiter
-	refusals   []time.Duration
-	newest     bool
 	lastChange int
 }
 
@@ -23,6 +21,9 @@ type modelTier struct {
 	clock   int64
 	passed  int
 	clients []*modelClient
+
+	refusals []time.Duration
+	newest   bool
 }
 
 // modelClient has a claim once the clock has reached its tag; turn orders those who have.
@@ -63,41 +64,42 @@ func (m *modelLine) len() int {
 }
 
 // refuse notes a refusal. The newest goes first when a run of refusals without a gap of 200 ms is 300 ms long.
-func (m *modelLine) refuse(now time.Duration) {
-	m.look(now)
-	m.refusals = append(m.refusals, now)
+func (t *modelTier) refuse(now time.Duration) {
+	t.look(now)
+	t.refusals = append(t.refusals, now)
 	start := now
-	for _, at := range slices.Backward(m.refusals) {
+	for _, at := range slices.Backward(t.refusals) {
 		if start-at >= 200*time.Millisecond {
 			break
 		}
 		start = at
 	}
-	m.newest = m.newest || now-start >= 300*time.Millisecond
+	t.newest = t.newest || now-start >= 300*time.Millisecond
 }
 
 // look ends newest-first one second after the last refusal.
-func (m *modelLine) look(now time.Duration) {
-	if m.newest && now-m.refusals[len(m.refusals)-1] >= time.Second {
-		m.newest = false
-		m.refusals = nil
+func (t *modelTier) look(now time.Duration) {
+	if t.newest && now-t.refusals[len(t.refusals)-1] >= time.Second {
+		t.newest = false
+		t.refusals = nil
 	}
 }
 
 func (m *modelLine) push(now time.Duration, w *Waiter) (*Waiter, bool) {
-	m.look(now)
-	var displaced *Waiter
-	if m.len() >= m.capacity {
-		displaced = m.victim(w)
-		if displaced != nil {
-			m.drop(displaced)
-		}
-		m.refuse(now)
-		if displaced == nil {
-			return nil, false
-		}
+	for i := range m.tiers {
+		m.tiers[i].look(now)
 	}
 	t := m.tier(w)
+	var displaced *Waiter
+	if crowded := t.newest && t.len() >= 32; crowded || m.len() >= m.capacity {
+		displaced = m.victim(w, crowded)
+		if displaced == nil {
+			t.refuse(now)
+			return nil, false
+		}
+		m.drop(displaced)
+		m.tier(displaced).refuse(now)
+	}
 	c := t.client(w.Client)
 	if c == nil {
 		c = &modelClient{name: w.Client, tag: t.clock, turn: m.next()}
@@ -107,10 +109,13 @@ func (m *modelLine) push(now time.Duration, w *Waiter) (*Waiter, bool) {
 	return displaced, true
 }
 
-func (m *modelLine) victim(w *Waiter) *Waiter {
+func (m *modelLine) victim(w *Waiter, onlyMine bool) *Waiter {
 	mine := m.tier(w)
 	for i := range m.tiers {
 		t := &m.tiers[i]
+		if onlyMine && t != mine {
+			continue
+		}
 		there := t.len()
 		if t.passed == 31 {
 			there--
@@ -121,7 +126,7 @@ func (m *modelLine) victim(w *Waiter) *Waiter {
 		greedy := t.clients[0]
 		for _, c := range t.clients {
 			more := len(c.waiters) - len(greedy.waiters)
-			if more > 0 || more == 0 && (c.resized < greedy.resized) == m.newest {
+			if more > 0 || more == 0 && (c.resized < greedy.resized) == t.newest {
 				greedy = c
 			}
 		}
@@ -131,16 +136,13 @@ func (m *modelLine) victim(w *Waiter) *Waiter {
 			if own != nil {
 				n = len(own.waiters)
 			}
-			switch {
-			case m.newest && n == len(greedy.waiters):
-				greedy = own
-			case !m.newest && len(greedy.waiters) < n+2:
+			if len(greedy.waiters) < n+2 {
 				return nil
 			}
 		} else if i > w.Priority+2 && (mine.passed < 31 || mine.len() > 0) {
 			return nil
 		}
-		if m.newest {
+		if t.newest {
 			return greedy.waiters[0]
 		}
 		return greedy.waiters[len(greedy.waiters)-1]
@@ -195,6 +197,7 @@ func (m *modelLine) aside(now time.Duration) {
 			}
 		}
 	}
+	slices.SortFunc(expired, func(a, b *Waiter) int { return int(a.Deadline - b.Deadline) })
 	for _, w := range expired {
 		m.drop(w)
 	}
@@ -203,7 +206,6 @@ func (m *modelLine) aside(now time.Duration) {
 
 func (m *modelLine) pop(now time.Duration) *Waiter {
 	m.aside(now)
-	m.look(now)
 	var t *modelTier
 	for i := range m.tiers { // the last one that applies is the highest
 		if m.tiers[i].len() > 0 {
@@ -222,6 +224,7 @@ func (m *modelLine) pop(now time.Duration) *Waiter {
 		m.tiers[i].passed = min(m.tiers[i].passed+1, 31)
 	}
 	t.passed = 0
+	t.look(now)
 	return m.serve(t)
 }
 
@@ -243,9 +246,9 @@ func (m *modelLine) serve(t *modelTier) *Waiter {
 		}
 		first, last := c.waiters[0], c.waiters[len(c.waiters)-1]
 		switch {
-		case m.newest && (best == nil || last.Arrived > w.Arrived):
+		case t.newest && (best == nil || last.Arrived > w.Arrived):
 			best, w = c, last
-		case !m.newest && (best == nil || c.turn < best.turn):
+		case !t.newest && (best == nil || c.turn < best.turn):
 			best, w = c, first
 		}
 	}
@@ -283,7 +286,7 @@ func (m *modelLine) advance(t *modelTier, to int64, last *modelClient) {
 // TestFairAgreesWithAModel compares a Fair with the model, over any sequence of operations.
 func TestFairAgreesWithAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		capacity := rapid.IntRange(0, 8).Draw(t, "capacity")
+		capacity := rapid.OneOf(rapid.IntRange(0, 8), rapid.IntRange(30, 50)).Draw(t, "capacity")
 		line, model := NewFair(capacity), &modelLine{capacity: capacity}
 		var standing []*Waiter
 		var now time.Duration
@@ -294,7 +297,9 @@ func TestFairAgreesWithAModel(t *testing.T) {
 		draw := func(t *rapid.T) *Waiter {
 			arrivals++
 			return &Waiter{
-				Owner: int(arrivals), Arrived: arrivals, Deadline: now + time.Duration(rapid.IntRange(-1, 400).Draw(t, "patience"))*time.Millisecond,
+				Owner: int(arrivals), Arrived: arrivals,
+				// No two deadlines are the same, for who expires first matters to what is left.
+				Deadline: now + time.Duration(rapid.IntRange(-1, 400).Draw(t, "patience"))*time.Millisecond + arrivals,
 				Client:   rapid.SampledFrom([]string{"", "ann", "ben", "cat", "dan"}).Draw(t, "client"),
 				Priority: rapid.SampledFrom([]int{0, 0, 0, 1, -1, -2}).Draw(t, "priority"),
 				Cost:     rapid.SampledFrom([]int64{0, 1, 1, 2, 7}).Draw(t, "cost"),
@@ -322,6 +327,11 @@ func TestFairAgreesWithAModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"push": push, "push again": push, "pop": pop,
+			"crowd": func(t *rapid.T) {
+				for range rapid.IntRange(1, 20).Draw(t, "pushes") {
+					push(t)
+				}
+			},
 			"many turns": func(t *rapid.T) {
 				for range rapid.IntRange(1, 40).Draw(t, "turns") {
 					push(t)
@@ -345,8 +355,8 @@ func TestFairAgreesWithAModel(t *testing.T) {
 					got = append(got, w)
 					leave(w)
 				}
-				if len(model.overdue) > 0 {
-					model.refuse(now)
+				for _, w := range model.overdue {
+					model.tier(w).refuse(now)
 				}
 				byOwner := func(a, b *Waiter) int { return a.Owner.(int) - b.Owner.(int) }
 				slices.SortFunc(got, byOwner)
@@ -356,7 +366,11 @@ func TestFairAgreesWithAModel(t *testing.T) {
 				}
 				model.overdue = nil
 			},
-			"refuse": func(*rapid.T) { line.Refused(now); model.refuse(now) },
+			"refuse": func(t *rapid.T) {
+				w := draw(t)
+				line.Refused(now, w)
+				model.tier(w).refuse(now)
+			},
 			"wait": func(t *rapid.T) {
 				now += time.Duration(rapid.SampledFrom([]int{1, 10, 100, 150, 200, 300}).Draw(t, "ms")) * time.Millisecond
 			},

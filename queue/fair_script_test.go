@@ -98,7 +98,10 @@ func doFair(line *Fair, waiters map[string]*Waiter, words []string) (string, err
 	case "expire":
 		return linked(line.Expire(now)), nil
 	case "refused":
-		line.Refused(now)
+		if w == nil {
+			w = &Waiter{}
+		}
+		line.Refused(now, w)
 		return "-", nil
 	}
 	return "", fmt.Errorf("cannot read %q", words)
@@ -143,15 +146,16 @@ func script(waiters map[string]*Waiter, words []string) (*Waiter, error) {
 // the way.
 func dump(f *Fair) string {
 	var all []string
-	if f.newest {
-		all = append(all, "newest first")
-	}
 	for i := len(f.tiers) - 1; i >= 0; i-- {
 		t := &f.tiers[i]
-		if t.len == 0 && t.later.len() == 0 {
+		if t.len == 0 && t.later.len() == 0 && !t.newest {
 			continue
 		}
-		s := [...]string{"sheddable:", "sheddable_plus:", "critical:", "critical_plus:"}[i]
+		s := [...]string{"sheddable", "sheddable_plus", "critical", "critical_plus"}[i]
+		if t.newest {
+			s += ", newest first"
+		}
+		s += ":"
 		for _, c := range slices.SortedFunc(slices.Values(t.ready.all), order(&t.ready)) {
 			s += " " + c.client + numbers(c)
 		}

@@ -1,3 +1,7 @@
+//go:build !race
+
+// One goroutine does everything here, so the race detector would only cost time.
+
 package queue
 
 import (
@@ -34,7 +38,9 @@ const (
 // simulate lets the sources ask for so many seconds and counts who was served.
 func simulate(line Line, sources []source, seconds int, seed uint64) []yield {
 	random := rand.New(rand.NewPCG(seed, 7))
-	gap := func(mean float64) time.Duration { return time.Duration(random.ExpFloat64() * mean * float64(time.Second)) }
+	gap := func(mean float64) time.Duration {
+		return time.Duration(random.ExpFloat64() * mean * float64(time.Second))
+	}
 	yields, next := make([]yield, len(sources)), make([]time.Duration, len(sources))
 	for i, s := range sources {
 		next[i] = gap(1 / s.rate)
@@ -69,7 +75,7 @@ func simulate(line Line, sources []source, seconds int, seed uint64) []yield {
 		} else if n, ok := line.Ahead(now, w); ok && time.Duration(n+1)*service/places <= patience {
 			line.Push(now, w)
 		} else {
-			line.Refused(now)
+			line.Refused(now, w)
 		}
 	}
 }

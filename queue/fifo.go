@@ -92,7 +92,7 @@ func (f *FIFO) Expire(now time.Duration) *Waiter {
 }
 
 // Refused does nothing: who comes first goes first, come what may.
-func (f *FIFO) Refused(time.Duration) {}
+func (f *FIFO) Refused(time.Duration, *Waiter) {}
 
 // Len returns how many wait, those included whose deadline has passed and who have not been expired yet.
 func (f *FIFO) Len() int { return f.len }

@@ -49,10 +49,9 @@ type Line interface {
 	// Expire takes out everybody whose deadline is at or before now and returns them linked by Next, or nil.
 	Expire(now time.Duration) *Waiter
 
-	// Refused tells the line that somebody was refused at now for lack of time or room without ever standing in it. What
-	// the line does itself (refusing, displacing, expiring) it knows already. A discipline may order differently while
-	// refusals last.
-	Refused(now time.Duration)
+	// Refused tells the line that w was refused at now for lack of time or room, outside the line. What the line does itself
+	// (refusing, displacing, expiring) it knows already. A discipline may order differently while refusals last.
+	Refused(now time.Duration, w *Waiter)
 
 	// Len returns how many wait, and Cap how many can.
 	Len() int

@@ -1,5 +1,7 @@
 package queue
 
+import "time"
+
 // promised reports that the tier has been passed over as often as it may be: the next turn is its own.
 func (t *tier) promised() bool { return t.passed >= PromisedTurn-1 }
 
@@ -35,19 +37,14 @@ func (t *tier) last(newest bool) *Waiter {
 	return t.byLen[t.longest].tail.newest
 }
 
-// behind returns who of this tier is displaced by w of the same, or nil. First come, first served, it takes a client that has
-// more waiters than w's would have with w. Newest first, whoever is displaced is older than w, so it only takes that w's
-// client has not more than the other; among equals it gives way to itself.
+// behind returns who of this tier is displaced by w of the same, or nil: the last of a client that has more waiters than w's
+// would have with w. To displace an equal would only mean that another one has waited in vain.
 func (t *tier) behind(w *Waiter, newest bool) *Waiter {
-	f := t.clients.find(w.Client)
 	own := 0
-	if f != nil {
+	if f := t.clients.find(w.Client); f != nil {
 		own = f.len
 	}
-	switch {
-	case newest && own == t.longest:
-		return f.oldest
-	case newest, t.longest > own+1:
+	if t.longest > own+1 {
 		return t.last(newest)
 	}
 	return nil
@@ -65,8 +62,10 @@ func (f *Fair) Waiting(priority int) int {
 	return f.tiers[tierOf(priority)].len
 }
 
-// NewestFirst reports whether the newest goes first at present.
-func (f *Fair) NewestFirst() bool { return f.newest }
+// NewestFirst reports whether refusals of a priority last at now, so that its newest goes first.
+func (f *Fair) NewestFirst(now time.Duration, priority int) bool {
+	return f.tiers[tierOf(priority)].surge.lasts(now)
+}
 
 // Greediest returns the up to n clients with the most waiters, most first; equals by priority, higher first.
 func (f *Fair) Greediest(n int) []Backlog {

@@ -2,18 +2,24 @@ package queue
 
 import "time"
 
-// When refusals have come for surgeAfter, with gaps shorter than surgeGap, newest first begins; it ends when there has been
-// none for calmAfter.
+// When refusals have come for surgeAfter, with gaps shorter than surgeGap, a surge begins; it ends when there has been none for
+// calmAfter. In a surge the newest goes first, and a priority holds surgePlaces only.
 //
 // It takes lasting refusals, not a line that merely is not empty: after a hiccup of 100 ms at 90 % load the line takes 900 ms
 // to drain, in which newest-first would refuse many whom first come, first served serves late but in time.
+//
+// With the newest first a long line serves nobody: whoever is not among the next few is overtaken until its time is up. Few
+// places let most be refused at once, without having waited and before any quota was taken for them. As somebody leaves at
+// each turn, one newcomer for each turn finds a place, and is served next. 32 are enough that a client or a priority which
+// asks for 85 % of what can be served finds them taken in 1 of 180 cases (an M/M/1 queue is as long with .85^32).
 const (
-	surgeAfter = 300 * time.Millisecond
-	surgeGap   = 200 * time.Millisecond
-	calmAfter  = time.Second
+	surgeAfter  = 300 * time.Millisecond
+	surgeGap    = 200 * time.Millisecond
+	calmAfter   = time.Second
+	surgePlaces = 32
 )
 
-// surge follows refusals and tells whether they last. The zero value has seen none.
+// surge follows the refusals of one priority and tells whether they last. The zero value has seen none.
 type surge struct {
 	first, last time.Duration // of the present run of refusals
 	seen, on    bool

@@ -1,5 +1,7 @@
 package queue
 
+import "time"
+
 // scale is the virtual time that one unit of cost takes when one client waits alone; it keeps the steps of a million clients
 // whole numbers. maxCost bounds what a request can weigh, so that no tag is more than 2^40 ahead of the clock.
 const (
@@ -37,7 +39,8 @@ type tier struct {
 	len     int         // how many wait
 	cost    int64       // what they weigh together
 	passed  int         // turns since the tier's last that went to other tiers
-	newest  bool        // newest first
+	surge   surge       // refusals of this priority
+	newest  bool        // newest first: whether a surge lasted when the tier was last looked at
 }
 
 func (t *tier) init(bound int) {
@@ -120,11 +123,27 @@ func (t *tier) remove(w *Waiter) {
 	case t.len == 0:
 		t.detach(f)
 		t.forgetAll(f)
-	case f.len == 0:
-		t.detach(f)
-		t.settle(f)
+	case f.len == 0 && f.ready:
+		t.ready.remove(f)
+		t.forget(f)
+	case f.len == 0: // it leaves in debt, and stays in its place among the later ones
+		t.boundDebtors()
 	case f.ready && t.newest && last:
 		t.ready.fix(f)
+	}
+}
+
+// refused notes that somebody of this priority was refused, displaced or has expired.
+func (t *tier) refused(now time.Duration) {
+	t.surge.refused(now)
+	t.turnRound(now)
+}
+
+// turnRound changes the order when a surge has begun or ended.
+func (t *tier) turnRound(now time.Duration) {
+	if newest := t.surge.lasts(now); newest != t.newest {
+		t.newest = newest
+		t.ready.reorder()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/spillway-go/spillway/queue"
 )
@@ -15,8 +16,8 @@ const crowdSize = 5
 type LineStatus struct {
 	// Waiting counts them by priority; all priorities are there.
 	Waiting map[string]int `json:"waiting"`
-	// NewestFirst says that refusals last, and that the newest is served first therefore.
-	NewestFirst bool `json:"newest_first"`
+	// NewestFirst lists the priorities of which refusals last, so that their newest is served first.
+	NewestFirst []string `json:"newest_first,omitempty"`
 	// Clients lists those with the most waiters, most first, at most 5.
 	Clients []ClientStatus `json:"clients,omitempty"`
 }
@@ -31,15 +32,17 @@ type ClientStatus struct {
 }
 
 // crowd reads who stands in the line; the caller holds the lock.
-func (g *gate) crowd(st *LineStatus) []queue.Backlog {
+func (g *gate) crowd(now time.Duration, st *LineStatus) []queue.Backlog {
 	line, ok := g.line.(*queue.Fair)
 	if !ok {
 		return nil
 	}
 	for p := Sheddable; p <= CriticalPlus; p++ {
 		st.Waiting[p.String()] = line.Waiting(int(p))
+		if line.NewestFirst(now, int(p)) {
+			st.NewestFirst = append(st.NewestFirst, p.String())
+		}
 	}
-	st.NewestFirst = line.NewestFirst()
 	return line.Greediest(crowdSize)
 }
 

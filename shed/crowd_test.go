@@ -54,7 +54,7 @@ func TestTheStatusTellsWhoStandsInTheLine(t *testing.T) {
 		}
 		running.Done(Success)
 		all.Wait()
-		if line := s.Status().Line; len(line.Clients) != 0 || line.NewestFirst {
+		if line := s.Status().Line; len(line.Clients) != 0 || len(line.NewestFirst) != 0 {
 			t.Errorf("an empty line: %+v", line)
 		}
 	})

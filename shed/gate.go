@@ -154,8 +154,10 @@ func (g *gate) refusal(now time.Duration, t *ticket) Reason {
 		return Overloaded
 	case t.hard > 0 && g.service() > left:
 		return Deadline // in no line at all would there be time: no sign of overload
-	case !ok:
+	case !ok && g.line.Len() >= g.line.Cap():
 		reason = QueueFull
+	case !ok: // there is room, but not for this one
+		reason = Overloaded
 	case t.hard > 0 && wait+g.service() > left:
 		reason = Deadline
 	case wait > min(left/10*6, g.maxWait):
@@ -163,7 +165,7 @@ func (g *gate) refusal(now time.Duration, t *ticket) Reason {
 	default:
 		return ""
 	}
-	g.line.Refused(now)
+	g.line.Refused(now, &t.Waiter)
 	return reason
 }
 
@@ -220,7 +222,7 @@ func (g *gate) Leave(now time.Duration, t *ticket) bool {
 		return false
 	}
 	if now >= t.Deadline {
-		g.line.Refused(now) // its time was up: it has not left of its own will
+		g.line.Refused(now, &t.Waiter) // its time was up: it has not left of its own will
 	}
 	return true
 }
@@ -275,7 +277,7 @@ func (g *gate) settle(now time.Duration) *queue.Waiter {
 		}
 		if t := ticketOf(w); t.hard > 0 && now+g.service() > t.hard {
 			t.reason = Deadline
-			g.line.Refused(now)
+			g.line.Refused(now, w)
 		} else {
 			g.start(now, t)
 		}

@@ -113,7 +113,9 @@ func TestTheDeadlineIsCheckedAgainAtTheTurn(t *testing.T) {
 }
 
 // newestFirst reports the order of the gate's line.
-func newestFirst(g *gate) bool { return g.line.(*queue.Fair).NewestFirst() }
+func newestFirst(g *gate, now time.Duration) bool {
+	return g.line.(*queue.Fair).NewestFirst(now, int(Critical))
+}
 
 // TestLastingRefusalsTurnTheLineRound: 300 ms of refusals by the gate, before anybody stands in the line, count.
 func TestLastingRefusalsTurnTheLineRound(t *testing.T) {
@@ -121,14 +123,14 @@ func TestLastingRefusalsTurnTheLineRound(t *testing.T) {
 	teach(g, 80*ms) // no wait is short enough
 	g.Offer(0, newTicket())
 	for now := 0 * ms; now <= 300*ms; now += 100 * ms {
-		if newestFirst(g) {
+		if newestFirst(g, now) {
 			t.Fatalf("turned round at %v", now-100*ms)
 		}
 		if g.Refuses(now, newTicket()) != Overloaded {
 			t.Fatal("80 ms are too long to wait")
 		}
 	}
-	if !newestFirst(g) {
+	if !newestFirst(g, 300*ms) {
 		t.Error("not turned round after 300 ms")
 	}
 	if g.Refuses(301*ms, newTicket()) != Overloaded {
@@ -143,7 +145,7 @@ func TestWhoCouldNotBeServedAnywayDoesNotTurnTheLineRound(t *testing.T) {
 	for now := 0 * ms; now <= 1000*ms; now += 100 * ms {
 		hopeless := newTicket()
 		hopeless.hard = now + 50*ms
-		if g.Refuses(now, hopeless) != Deadline || newestFirst(g) {
+		if g.Refuses(now, hopeless) != Deadline || newestFirst(g, now) {
 			t.Fatal("50 ms are not enough for 80 ms of work, in no line")
 		}
 	}
@@ -164,8 +166,8 @@ func TestWhoWaitedTooLongTurnsTheLineRound(t *testing.T) {
 				t.Fatal("there was a place in the line")
 			}
 		}
-		if newestFirst(g) != c.want {
-			t.Errorf("%s: newest first %v", c.why, newestFirst(g))
+		if got := newestFirst(g, 400*ms); got != c.want {
+			t.Errorf("%s: newest first %v", c.why, got)
 		}
 	}
 }

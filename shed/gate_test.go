@@ -209,7 +209,7 @@ type greedyLine struct{ there *queue.Waiter }
 func (l *greedyLine) Ahead(time.Duration, *queue.Waiter) (int, bool) { return 0, true }
 func (l *greedyLine) Expire(time.Duration) *queue.Waiter             { return nil }
 func (l *greedyLine) Remove(*queue.Waiter) bool                      { return false }
-func (l *greedyLine) Refused(time.Duration)                          {}
+func (l *greedyLine) Refused(time.Duration, *queue.Waiter)           {}
 
 func (l *greedyLine) Push(_ time.Duration, w *queue.Waiter) (*queue.Waiter, bool) {
 	displaced := l.there

@@ -88,6 +88,7 @@ func (s *Shedder) Status() Status {
 
 // readGate reads what is guarded by the lock, and returns the clients with the most waiters.
 func (s *Shedder) readGate(st *Status) []queue.Backlog {
+	now := s.clock.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := &s.gate
@@ -99,7 +100,7 @@ func (s *Shedder) readGate(st *Status) []queue.Backlog {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
 		}
 	}
-	return g.crowd(&st.Line)
+	return g.crowd(now, &st.Line)
 }
 
 // counts counts decisions; every field is safe to use without a lock.

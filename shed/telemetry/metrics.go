@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -67,7 +68,7 @@ var (
 	estimateDesc = desc("limit_estimate", "What the concurrency algorithm alone would allow, before the health cap.")
 	inFlightDesc = desc("in_flight", "Requests that run under the limit.")
 	waitingDesc  = desc("waiting", "Requests in the line in front of the limit.", "priority")
-	newestDesc   = desc("newest_first", "1 while refusals last, so that the line serves the newest first, else 0.")
+	newestDesc   = desc("newest_first", "1 while refusals of a priority last, so that its newest is served first, else 0.", "priority")
 	parkedDesc   = desc("parked", "Requests that wait for the turn a delaying rule gave them.")
 	pressureDesc = desc("pressure", "Pressure by signal, 0 to 1; a signal without an opinion is missing.", "signal")
 	admittedDesc = desc("admitted_total", "Requests that got a permit.")
@@ -115,12 +116,12 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(inFlightDesc, float64(st.InFlight))
 	for priority, n := range st.Line.Waiting {
 		gauge(waitingDesc, float64(n), priority)
+		newest := 0.
+		if slices.Contains(st.Line.NewestFirst, priority) {
+			newest = 1
+		}
+		gauge(newestDesc, newest, priority)
 	}
-	newest := 0.
-	if st.Line.NewestFirst {
-		newest = 1
-	}
-	gauge(newestDesc, newest)
 	gauge(parkedDesc, float64(st.Parked))
 	for _, signal := range st.Health.Signals {
 		if signal.State.Known() {

@@ -74,9 +74,12 @@ spillway_waiting{priority="critical"} 0
 spillway_waiting{priority="critical_plus"} 0
 spillway_waiting{priority="sheddable"} 0
 spillway_waiting{priority="sheddable_plus"} 0
-# HELP spillway_newest_first 1 while refusals last, so that the line serves the newest first, else 0.
+# HELP spillway_newest_first 1 while refusals of a priority last, so that its newest is served first, else 0.
 # TYPE spillway_newest_first gauge
-spillway_newest_first 0
+spillway_newest_first{priority="critical"} 0
+spillway_newest_first{priority="critical_plus"} 0
+spillway_newest_first{priority="sheddable"} 0
+spillway_newest_first{priority="sheddable_plus"} 0
 # HELP spillway_long_lived_in_use Long-lived requests by route.
 # TYPE spillway_long_lived_in_use gauge
 spillway_long_lived_in_use{route="events"} 1
