@@ -36,6 +36,7 @@ var commands = []command{
 	{"sweep", "goodput and latency against offered load", sweepCommand},
 	{"suite", "all scenarios, one verdict", suiteCommand},
 	{"compare", "two result files: better, worse, or noise", compareCommand},
+	{"report", "result files as HTML, JUnit XML, Markdown", reportCommand},
 	{"list", "the scenarios, with their criteria", listCommand},
 }
 

@@ -1,25 +1,31 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spillway-go/spillway/bench/judge"
 	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/report"
 	"github.com/spillway-go/spillway/bench/results"
 )
 
 // outputs are the files that every command can write its results to.
 type outputs struct {
-	json string
+	json, html, junit, markdown, gobench string
 }
 
 func (o *outputs) flags(f *flag.FlagSet) {
 	f.StringVar(&o.json, "json", "", "write the result as JSON to this `file`; - is the standard output")
+	f.StringVar(&o.html, "html", "", "write a report to this `file`: one page that needs no network")
+	f.StringVar(&o.junit, "junit", "", "write the verdicts as JUnit XML to this `file`")
+	f.StringVar(&o.markdown, "markdown", "", "add the verdicts as a table in Markdown to this `file`; $GITHUB_STEP_SUMMARY if that is set")
+	f.StringVar(&o.gobench, "gobench", "", "write the runs as lines that benchstat reads to this `file`")
 }
 
 // write writes all files that were asked for.
@@ -29,7 +35,38 @@ func (o *outputs) write(f *results.File, out io.Writer) error {
 			return fmt.Errorf("bench: %w", err)
 		}
 	}
+	for _, file := range []struct {
+		name  string
+		flag  int
+		write func(io.Writer, *results.File) error
+	}{
+		{o.html, os.O_TRUNC, report.HTML}, {o.junit, os.O_TRUNC, report.JUnit}, {o.gobench, os.O_TRUNC, report.GoBench},
+		{cmp.Or(o.markdown, os.Getenv("GITHUB_STEP_SUMMARY")), os.O_APPEND, report.Markdown},
+	} {
+		if file.name == "" {
+			continue
+		}
+		var b bytes.Buffer
+		if err := file.write(&b, f); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+		if err := put(file.name, file.flag, b.Bytes()); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+	}
 	return nil
+}
+
+func put(name string, flag int, text []byte) error {
+	w, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		w.Close()
+		return err
+	}
+	return w.Close()
 }
 
 // conclude writes the files, prints the verdicts and returns the exit code.
@@ -55,7 +92,7 @@ func printVerdicts(w io.Writer, all []judge.Verdict) {
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, v := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s %.4g\t%s\n", v.Status, v.Scenario, v.Name, v.Mode+"/"+v.Arm, v.Metric, float64(v.Value), bounds(&v))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s %.4g\t%s\n", v.Status, v.Scenario, v.Name, v.Mode+"/"+v.Arm, v.Metric, float64(v.Value), report.Bounds(&v))
 	}
 	t.Flush()
 	for _, v := range all {
@@ -65,17 +102,6 @@ func printVerdicts(w io.Writer, all []judge.Verdict) {
 			fmt.Fprintf(w, "%s %s: %s: %s %s\n", v.Status, v.Scenario, v.Name, v.Plain, v.Try)
 		}
 	}
-}
-
-func bounds(v *judge.Verdict) string {
-	var b []string
-	if v.Min != nil {
-		b = append(b, fmt.Sprintf("≥ %.4g", float64(*v.Min)))
-	}
-	if v.Max != nil {
-		b = append(b, fmt.Sprintf("≤ %.4g", float64(*v.Max)))
-	}
-	return strings.Join(b, ", ")
 }
 
 // printRuns prints one line for each run.
