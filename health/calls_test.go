@@ -175,6 +175,17 @@ func TestADependencyIsPressedByTheShareOfItsCallsThatFail(t *testing.T) {
 }
 
 func TestNobodySeesMoreFailuresThanCalls(t *testing.T) {
+	split := new(Calls)
+	split.all.Store(5) // one of them failed, and that is not counted yet
+	split.failed.Store(4)
+	g := newFailures(Dependency{Calls: split})
+	g.measure(noon)
+	split.all.Store(25)
+	split.failed.Store(25)
+	if v, _, err := g.measure(noon.Add(interval)); err != nil || v != 1 {
+		t.Errorf("of a call that is counted in two parts: %v, %v", v, err)
+	}
+
 	var calls Calls
 	var writers sync.WaitGroup
 	for range 4 {

@@ -1,6 +1,8 @@
 package health_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/spillway-go/spillway/health"
@@ -41,4 +43,50 @@ func ExampleNew_refused() {
 	_, err := health.New(health.Config{CPU: health.Thresholds{Low: 75, High: 95}})
 	fmt.Println(err)
 	// Output: health: cpu thresholds {low: 75, high: 95} are not fractions; use numbers from 0 to 1, e.g. {low: 0.75, high: 0.95}
+}
+
+// A dependency is scoped to the routes that need it: while payments fail, checkout is under pressure and search is not.
+func ExampleSampler_PressureOf() {
+	payments := new(health.Calls)
+	s, err := health.New(health.Config{Dependencies: []health.Dependency{{
+		Name:   "payments",
+		Calls:  payments,
+		Failed: health.Thresholds{Low: 0.2, High: 0.6},
+		Routes: []string{"checkout"},
+	}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s.Start()
+	defer s.Close()
+
+	payments.Done(true) // after each call: did payments let us down?
+
+	for _, route := range []string{"checkout", "search"} {
+		if p, state := s.PressureOf(route); state.Known() {
+			fmt.Println(route, p)
+		} else {
+			fmt.Println(route, state)
+		}
+	}
+	// Output:
+	// checkout warming
+	// search warming
+}
+
+// A pool takes its counters from database/sql, a check returns whatever the program can measure.
+func ExampleConfig() {
+	var db *sql.DB // opened elsewhere
+	cfg := health.Config{
+		Pools: []health.Pool{{Name: "orders_db", Stats: db.Stats, Routes: []string{"orders", "reports"}}},
+		Checks: []health.Check{{
+			Name:       "spool",
+			Func:       func(context.Context) (float64, error) { return 0.4, nil }, // how full it is
+			Thresholds: health.Thresholds{Low: 0.7, High: 0.95},
+		}},
+	}
+	_, err := health.New(cfg)
+	fmt.Println(err, cfg.Routes())
+	// Output: <nil> [orders reports]
 }

@@ -50,7 +50,6 @@ func (m *memory) measure(round time.Time) (float64, time.Duration, error) {
 	}
 	m.describe()
 	if m.use.limit == 0 {
-		m.ours = false
 		return 0, 0, errNoLimit
 	}
 	own, err := m.resident()

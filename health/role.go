@@ -74,7 +74,7 @@ func (s *snapshot) of(route string, now time.Time) (float64, State) {
 	}
 	f := fold{state: Absent}
 	for i := range s.tracks {
-		if t := &s.tracks[i]; t.role == Scoped && slices.Contains(t.routes, route) {
+		if t := &s.tracks[i]; slices.Contains(t.routes, route) {
 			f.add(t.pressure(), t.state(now))
 		}
 	}

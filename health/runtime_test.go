@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
 	"testing"
@@ -207,8 +208,8 @@ func TestTheRealRuntimeSaysEverything(t *testing.T) {
 	if !g.hasMemory || !g.hasLimiter || g.used == 0 || g.used < g.stacks || len(g.bounds) != len(g.waits)+1 {
 		t.Errorf("it says %+v", g)
 	}
-	if g.limit != 0 {
-		t.Skip("GOMEMLIMIT is set here")
+	if set := debug.SetMemoryLimit(-1); set == math.MaxInt64 && g.limit != 0 || set < math.MaxInt64 && g.limit != uint64(set) {
+		t.Errorf("GOMEMLIMIT is %d, and it says %d", set, g.limit)
 	}
 	bad := &goReader{samples: make([]metrics.Sample, sampleWaits+1)}
 	if b := bad.read(); b.hasMemory || b.hasLimiter || b.waits != nil {
@@ -237,11 +238,6 @@ func TestTimerLagIsTheWorstOfTheLastTwoSeconds(t *testing.T) {
 		if err != nil || !near(got, want, 1e-9) {
 			t.Errorf("round %d: %v, %v, want %v", i, got, err, want)
 		}
-	}
-	l.expect(now.Add(time.Hour)) // woken before it was due: no lag, and none below 0
-	now = now.Add(interval)
-	if got, _, _ := l.measure(now); got != 0 {
-		t.Errorf("early is %v", got)
 	}
 }
 

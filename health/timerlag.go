@@ -32,7 +32,7 @@ func (l *timerLag) measure(round time.Time) (float64, time.Duration, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	*lag = max(0, round.Sub(l.due))
+	*lag = round.Sub(l.due)
 	worst := time.Duration(0)
 	for i := range l.window.n {
 		worst = max(worst, l.window.at(i).value)
