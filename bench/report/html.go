@@ -113,6 +113,9 @@ func newRunRow(r *measure.Run) runRow {
 
 // Bounds says which values pass.
 func Bounds(v *judge.Verdict) string {
+	if v.Min != nil && v.Max != nil && *v.Min == *v.Max {
+		return "= " + value(*v.Min)
+	}
 	var b []string
 	if v.Min != nil {
 		b = append(b, "≥ "+value(*v.Min))

@@ -11,7 +11,7 @@ import (
 // The size of a chart in user units, and its margins.
 const (
 	chartWidth, chartHeight = 460.0, 210.0
-	left, right             = 46.0, 8.0
+	left, right             = 46.0, 14.0
 	top, bottom             = 10.0, 34.0
 )
 
@@ -187,7 +187,7 @@ func bars(title string, all []bar) template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure><figcaption>%s</figcaption><svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, html.EscapeString(title),
 		chartWidth, chartHeight, html.EscapeString(title))
-	c := chart{xLabel: "clients", yLabel: "got / fair share", ticks: []float64{-1}}
+	c := chart{xLabel: "clients", yLabel: "got / fair share", ticks: []float64{0}, tickText: []string{""}}
 	x := scale{0, float64(len(all)), left, chartWidth - right}
 	c.axes(&b, x, y)
 	fmt.Fprintf(&b, `<path class="mark" d="M%.1f %.1fH%.1f"/>`, x.a, y.at(1), x.b)

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/spillway-go/spillway/bench/peers/gates"
-	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits/concurrency"
 	"github.com/spillway-go/spillway/shed"
 )
@@ -45,8 +44,9 @@ var controls = []control{
 func nothing() {}
 
 // openShedder opens a shedder without rules; health is off, for it would see what the comparison itself uses.
-func openShedder(c concurrency.Config, q shed.Queue) (*shed.Shedder, func(), error) {
-	s, err := shed.New(shed.Config{Concurrency: c, Queue: q, Health: health.Config{Off: true}})
+func openShedder(cfg shed.Config) (*shed.Shedder, func(), error) {
+	cfg.Health.Off = true
+	s, err := shed.New(cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +54,10 @@ func openShedder(c concurrency.Config, q shed.Queue) (*shed.Shedder, func(), err
 }
 
 func passSpillway() (func() bool, func(), error) {
-	s, closing, err := openShedder(concurrency.Config{}, shed.Queue{})
+	s, closing, err := openShedder(shed.Config{})
+	if err != nil {
+		return nil, nil, err
+	}
 	ctx := context.Background()
 	return func() bool {
 		permit, err := s.Admit(ctx, shed.Request{})
@@ -63,46 +66,56 @@ func passSpillway() (func() bool, func(), error) {
 		}
 		permit.Done(shed.Success)
 		return true
-	}, closing, err
+	}, closing, nil
 }
 
 // refuseSpillway lets nobody wait.
 func refuseSpillway() (func() bool, func(), error) {
-	s, closing, err := openShedder(concurrency.Config{Algorithm: concurrency.Fixed, Initial: 1}, shed.Queue{Capacity: -1})
+	s, closing, err := openShedder(shed.Config{
+		Concurrency: concurrency.Config{Algorithm: concurrency.Fixed, Initial: 1},
+		Queue:       shed.Queue{Capacity: -1},
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	return refused(s, closing)
+	if _, err := s.Admit(context.Background(), shed.Request{}); err != nil {
+		return nil, nil, err
+	}
+	return refused(s, shed.Request{}), closing, nil
 }
 
-// refuseSpillwayLine has one running and as many waiting as by default.
+// refuseSpillwayLine has one running and as many waiting as by default, all of whom matter more than those who are refused,
+// so that nobody gives way.
 func refuseSpillwayLine() (func() bool, func(), error) {
-	s, closing, err := openShedder(concurrency.Config{Algorithm: concurrency.Fixed, Initial: 1}, shed.Queue{MaxWait: 24 * time.Hour})
+	s, closing, err := openShedder(shed.Config{
+		Concurrency: concurrency.Config{Algorithm: concurrency.Fixed, Initial: 1},
+		Queue:       shed.Queue{MaxWait: time.Hour},
+		Routes: []shed.Route{
+			{Name: "vital", Match: "/vital", Priority: shed.CriticalPlus},
+			{Name: "background", Match: "/background", Priority: shed.Sheddable},
+		},
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	once, closing, err := refused(s, closing)
-	if err != nil {
-		return nil, nil, err
-	}
-	for range shed.DefaultQueueCapacity {
-		go func() { _, _ = s.Admit(context.Background(), shed.Request{}) }() // ends when s is closed
+	for range 1 + shed.DefaultQueueCapacity {
+		go func() { _, _ = s.Admit(context.Background(), shed.Request{Route: "vital"}) }() // ends when s is closed
 	}
 	for s.Status().Waiting < shed.DefaultQueueCapacity {
 		time.Sleep(time.Millisecond)
 	}
-	return once, closing, nil
+	return refused(s, shed.Request{Route: "background"}), closing, nil
 }
 
-func refused(s *shed.Shedder, closing func()) (func() bool, func(), error) {
-	ctx := context.Background()
-	if _, err := s.Admit(ctx, shed.Request{}); err != nil {
-		return nil, nil, err
-	}
+// refused asks for what s has to refuse. Should s let it wait instead, it gives up after a minute, which is no refusal.
+func refused(s *shed.Shedder, request shed.Request) func() bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(time.Minute, cancel)
 	return func() bool {
-		_, err := s.Admit(ctx, shed.Request{})
-		return err != nil
-	}, closing, nil
+		_, err := s.Admit(ctx, request)
+		_, ok := err.(*shed.Rejection)
+		return ok
+	}
 }
 
 func passFailsafe() (func() bool, func(), error) {
