@@ -13,8 +13,8 @@
 // # Words
 //
 // A waiter is one caller in a line. A turn is the moment at which a parked caller may start. To give a turn on is to leave
-// before it comes, so that everybody behind moves up. A surge is a time in which refusals last. A client in debt was served
-// beyond its share and lets others go first.
+// before it comes, so that everybody behind moves up. A surge is a time in which refusals of one priority last. A client in
+// debt was served beyond its share and lets others go first.
 //
 // # Invariants
 //

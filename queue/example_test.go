@@ -30,6 +30,36 @@ func ExampleFIFO() {
 	// next is ben
 }
 
+// Ann asks for everything at once. Ben is served after one of hers, the important one before all, and when the line is full
+// it is Ann's last that has to go.
+func ExampleFair() {
+	line := queue.NewFair(4)
+	push := func(name, client string, priority int) {
+		w := &queue.Waiter{Owner: name, Client: client, Priority: priority, Deadline: time.Second}
+		if displaced, ok := line.Push(0, w); !ok {
+			fmt.Println(name, "is refused")
+		} else if displaced != nil {
+			fmt.Println(displaced.Owner, "gives way to", name)
+		}
+	}
+	for _, name := range []string{"ann 1", "ann 2", "ann 3", "ann 4", "ann 5"} {
+		push(name, "ann", 0)
+	}
+	push("ben 1", "ben", 0)
+	push("a payment", "cleo", queue.HighestPriority)
+	for w := line.Pop(0); w != nil; w = line.Pop(0) {
+		fmt.Println(w.Owner)
+	}
+	// Output:
+	// ann 5 is refused
+	// ann 4 gives way to ben 1
+	// ann 3 gives way to a payment
+	// a payment
+	// ann 1
+	// ben 1
+	// ann 2
+}
+
 // Three at once at a bucket that leaks 100 a second: a rule has computed their turns, Leaky keeps them.
 func ExampleLeaky() {
 	l := queue.NewLeaky(0)

@@ -297,3 +297,27 @@ func TestGreediestNamesThoseWithTheMostWaiters(t *testing.T) {
 		t.Errorf("waiting by priority: %d, %d, %d", line.Waiting(-1), line.Waiting(1), line.Waiting(0))
 	}
 }
+
+// BenchmarkFairPushPop is one arrival and one turn in a line of 200, of one client and of 200.
+func BenchmarkFairPushPop(b *testing.B) {
+	for _, clients := range []int{1, 200} {
+		b.Run(strconv.Itoa(clients), func(b *testing.B) {
+			line := NewFair(200)
+			waiters := make([]Waiter, 200)
+			for i := range waiters {
+				waiters[i] = Waiter{Client: strconv.Itoa(i % clients), Deadline: time.Second}
+			}
+			for i := range waiters[1:] {
+				line.Push(0, &waiters[i+1])
+			}
+			w := &waiters[0]
+			b.ReportAllocs()
+			for b.Loop() {
+				line.Expire(0)
+				line.Ahead(0, w)
+				line.Push(0, w)
+				w = line.Pop(0)
+			}
+		})
+	}
+}
