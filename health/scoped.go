@@ -32,6 +32,21 @@ func (c Config) scoped() []named {
 	return all
 }
 
+// Clone returns a copy that shares no slice with c.
+func (c Config) Clone() Config {
+	c.Pools, c.Dependencies, c.Checks = slices.Clone(c.Pools), slices.Clone(c.Dependencies), slices.Clone(c.Checks)
+	for i := range c.Pools {
+		c.Pools[i].Routes = slices.Clone(c.Pools[i].Routes)
+	}
+	for i := range c.Dependencies {
+		c.Dependencies[i].Routes = slices.Clone(c.Dependencies[i].Routes)
+	}
+	for i := range c.Checks {
+		c.Checks[i].Routes = slices.Clone(c.Checks[i].Routes)
+	}
+	return c
+}
+
 // withScoped is withDefaults for pools, dependencies and checks. What it returns shares no slice with c.
 func (c Config) withScoped() (Config, error) {
 	seen := make(map[string]bool)
@@ -52,21 +67,18 @@ func (c Config) withScoped() (Config, error) {
 		}
 		seen[n.name] = true
 	}
-	c.Pools, c.Dependencies, c.Checks = slices.Clone(c.Pools), slices.Clone(c.Dependencies), slices.Clone(c.Checks)
+	c = c.Clone()
 	for i := range c.Pools {
-		c.Pools[i].Routes = slices.Clone(c.Pools[i].Routes)
 		if err := c.Pools[i].prepare(); err != nil {
 			return c, err
 		}
 	}
 	for i := range c.Dependencies {
-		c.Dependencies[i].Routes = slices.Clone(c.Dependencies[i].Routes)
 		if err := c.Dependencies[i].prepare(); err != nil {
 			return c, err
 		}
 	}
 	for i := range c.Checks {
-		c.Checks[i].Routes = slices.Clone(c.Checks[i].Routes)
 		if err := c.Checks[i].prepare(); err != nil {
 			return c, err
 		}

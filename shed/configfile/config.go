@@ -129,6 +129,7 @@ func (c Config) clone() Config {
 	c.Shed.Clients.Identify = slices.Clone(c.Shed.Clients.Identify)
 	c.Shed.Clients.TrustedProxies = slices.Clone(c.Shed.Clients.TrustedProxies)
 	c.Shed.Clients.ExemptFrom = slices.Clone(c.Shed.Clients.ExemptFrom)
+	c.Shed.Health = c.Shed.Health.Clone()
 	return c
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/spillway-go/spillway/health"
 )
 
 // node is a schema, as far as schema.json uses the language.
@@ -241,10 +243,15 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 	want := map[string]any{
 		"clients.ipv6_prefix": 64.0, "clients.forwarded": "x_forwarded_for", "clients.api_key_header": "X-API-Key",
 		"clients.unknown": "refuse", "concurrency.min": 4.0, "concurrency.max": 500.0, "concurrency.initial": 20.0,
-		"concurrency.algorithm": "gradient2", "queue.capacity": 200.0, "queue.max_wait": "500ms", "health.cpu.low": defaultCPU.Low,
-		"health.cpu.high": defaultCPU.High, "pumpkin.poll_after": "15s", "pumpkin.admin.listen": DefaultAdminListen,
+		"concurrency.algorithm": "gradient2", "queue.capacity": 200.0, "queue.max_wait": "500ms",
+		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
+		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.admin.listen": DefaultAdminListen,
 		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "routes.cost": 1.0,
 		"routes.priority": "critical", "routes.exempt": false,
+	}
+	for _, signal := range []string{"cpu", "throttle", "memory", "heap", "memory_stall", "host_cpu"} {
+		t, _ := health.DefaultThresholds(signal)
+		want["health."+signal+".low"], want["health."+signal+".high"] = t.Low, t.High
 	}
 	leaves(root, nil, func(path []string, n *node) {
 		name := dotted(path)

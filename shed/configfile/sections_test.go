@@ -130,10 +130,53 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			},
 			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 3, Max: 400, Initial: 30},
 			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
-			Health:      health.Config{CPU: health.Thresholds{Low: 0.7, High: 0.9}},
+			Health: health.Config{
+				CPU: health.Thresholds{Low: 0.7, High: 0.9}, Throttle: health.Thresholds{Low: 0.2, High: 0.6},
+				Memory: health.Thresholds{Low: 0.8, High: 0.9}, Heap: health.Thresholds{Low: 0.6, High: 0.8},
+				Scheduling:  health.Delays{Low: 30 * time.Millisecond, High: 200 * time.Millisecond},
+				TimerLag:    health.Delays{Low: 60 * time.Millisecond, High: 150 * time.Millisecond},
+				MemoryStall: health.Thresholds{Low: 0.2, High: 0.4}, HostCPU: health.Thresholds{Low: 0.6, High: 0.9}, CPULimit: 0.5,
+			},
 		},
 		Pumpkin: Pumpkin{PollAfter: 30 * time.Second, AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token"},
 	})
+}
+
+// TestWhatIsOffByDefaultIsOnWhenItIsThere is about signals that the library watches only when it is asked to.
+func TestWhatIsOffByDefaultIsOnWhenItIsThere(t *testing.T) {
+	on := program()
+	on.Shed.Health.MemoryStall, on.Shed.Health.HostCPU = health.Thresholds{Low: 0.3, High: 0.4}, health.Thresholds{Low: 0.3, High: 0.4}
+	off := parsed(t, "health: {cpu: {}}", on).Shed.Health
+	if off.MemoryStall != (health.Thresholds{}) || off.HostCPU != (health.Thresholds{}) {
+		t.Errorf("absent: %+v", off)
+	}
+	defaults := parsed(t, "health: {memory_stall: {}, host_cpu: {high: 0.99}}", Config{}).Shed.Health
+	if defaults.MemoryStall != (health.Thresholds{Low: 0.1, High: 0.25}) || defaults.HostCPU != (health.Thresholds{Low: 0.75, High: 0.99}) {
+		t.Errorf("there: %+v", defaults)
+	}
+	half := parsed(t, "health: {scheduling: {low: 99ms}, timer_lag: {high: 51ms}}", Config{}).Shed.Health
+	want := health.Config{Scheduling: health.Delays{Low: 99 * time.Millisecond, High: 100 * time.Millisecond},
+		TimerLag: health.Delays{Low: 50 * time.Millisecond, High: 51 * time.Millisecond}}
+	if !reflect.DeepEqual(half, want) {
+		t.Errorf("half of it: %+v, want %+v", half, want)
+	}
+}
+
+// TestPoolsDependenciesAndChecksStayTheProgramsOwn: the file has no words for functions.
+func TestPoolsDependenciesAndChecksStayTheProgramsOwn(t *testing.T) {
+	own := program()
+	own.Shed.Health.Pools = []health.Pool{{Name: "db", Routes: []string{"a"}}}
+	own.Shed.Health.Dependencies = []health.Dependency{{Name: "d", Routes: []string{"a"}}}
+	own.Shed.Health.Checks = []health.Check{{Name: "k"}}
+	c := parsed(t, "health: {cpu: {high: 0.8}}", own).Shed.Health
+	if !reflect.DeepEqual(c.Pools, own.Shed.Health.Pools) || !reflect.DeepEqual(c.Dependencies, own.Shed.Health.Dependencies) || len(c.Checks) != 1 {
+		t.Errorf("%+v", c)
+	}
+	c.Pools[0].Name, c.Dependencies[0].Name, c.Checks[0].Name = "changed", "changed", "changed"
+	c.Pools[0].Routes[0] = "changed"
+	if h := own.Shed.Health; h.Pools[0].Name != "db" || h.Pools[0].Routes[0] != "a" || h.Dependencies[0].Name != "d" || h.Checks[0].Name != "k" {
+		t.Error("writing to the result changed the program's configuration")
+	}
 }
 
 func TestZeroInTheFileMeansZero(t *testing.T) {
