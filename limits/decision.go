@@ -8,9 +8,10 @@ type Reason uint8
 
 // The reasons a rule can give.
 const (
-	Allowed      Reason = iota // the charge fits
-	OverLimit                  // the charge does not fit now; RetryAfter says when it will
-	CostTooLarge               // the charge can never fit: it is above the rule's capacity, or that is 0
+	Allowed         Reason = iota // the charge fits
+	TooManyInFlight               // the charge does not fit until something in flight ends, and nobody knows when
+	OverLimit                     // the charge does not fit now; RetryAfter says when it will
+	CostTooLarge                  // the charge can never fit: it is above the rule's capacity, or that is 0
 )
 
 // String returns the word as it appears in metrics, logs and problem documents.
@@ -18,6 +19,8 @@ func (r Reason) String() string {
 	switch r {
 	case Allowed:
 		return "allowed"
+	case TooManyInFlight:
+		return "in_flight"
 	case OverLimit:
 		return "over_limit"
 	case CostTooLarge:
@@ -37,7 +40,7 @@ type Verdict struct {
 	// never more than the policy's Quota.
 	Remaining int64
 	// RetryAfter is how long until this very charge would be accepted, if nobody else takes anything. Zero when it was
-	// allowed, and when waiting cannot help (CostTooLarge).
+	// allowed, when waiting cannot help (CostTooLarge), and when nobody knows (TooManyInFlight).
 	RetryAfter time.Duration
 	// NextAfter is how long until Remaining next grows by one; zero when it cannot.
 	NextAfter time.Duration
@@ -50,6 +53,10 @@ type Verdict struct {
 	Taken int64
 
 	Reason Reason
+	// Shadow is that of the charge: whatever Reason says, it did not count for the decision.
+	Shadow bool
+	// OverSoft tells that the charge was admitted above the soft rate of a Burst, and has made debt.
+	OverSoft bool
 
 	shared bool // charged to the balance that newcomers share while a Memory is full
 }
@@ -64,8 +71,9 @@ const inline = 4
 // value, needs no allocation for up to four charges, and carries what Refund needs to undo it.
 // The zero value is no decision: refused, with no verdicts.
 type Decision struct {
-	// Allowed tells whether every charge fits. If it is false nothing at all was taken. Other charges of a refused
-	// decision may well fit; their verdicts then say Allowed, and describe balances that nothing was taken from.
+	// Allowed tells whether every charge fits that is not a shadow. If it is false nothing at all was taken. Other
+	// charges of a refused decision may well fit; their verdicts then say Allowed, and describe balances that nothing was
+	// taken from.
 	Allowed bool
 
 	n    int
@@ -108,12 +116,12 @@ func (d *Decision) At(i int) *Verdict {
 }
 
 // Binding returns the verdict that decides: of a refusal the one that refuses for longest (a charge that can never fit
-// before all others), of an admission the one with the smallest share of its quota left. It is nil when there are no
-// verdicts.
+// before all others), of an admission the one with the smallest share of its quota left. Shadows decide nothing. It is nil
+// when there are no other verdicts.
 func (d *Decision) Binding() *Verdict {
 	var best *Verdict
 	for i := range d.n {
-		if v := d.At(i); best == nil || v.tighter(best) {
+		if v := d.At(i); !v.Shadow && (best == nil || v.tighter(best)) {
 			best = v
 		}
 	}
@@ -122,7 +130,7 @@ func (d *Decision) Binding() *Verdict {
 
 func (v *Verdict) tighter(than *Verdict) bool {
 	if v.Reason != than.Reason {
-		return v.Reason > than.Reason // CostTooLarge, then OverLimit, then Allowed
+		return v.Reason > than.Reason // CostTooLarge, then OverLimit, then TooManyInFlight, then Allowed
 	}
 	if v.Reason != Allowed {
 		return v.RetryAfter > than.RetryAfter

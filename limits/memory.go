@@ -11,15 +11,16 @@ import (
 	"time"
 )
 
-// DefaultMaxKeys is the MaxKeys of a MemoryConfig that names none: at 48 bytes for a balance and a table that is 64 to 80 %
-// full, at most 80 MB.
+// DefaultMaxKeys is the MaxKeys of a MemoryConfig that names none: at 40 bytes for a balance and a table that is 64 to 80 %
+// full, at most 66 MB.
 const DefaultMaxKeys = 1 << 20
 
 // MemoryConfig configures a Memory. The zero value is good for a million keys.
 type MemoryConfig struct {
 	// MaxKeys bounds how many balances are kept, one for each policy and key that is not full; 0 means DefaultMaxKeys.
 	// The bound is split evenly between independent parts of the table, so that a few percent may be out of reach.
-	// Memory is used only as keys come, 60 to 75 bytes for each, and given back as they go.
+	// Memory is used only as keys come, 50 to 64 bytes for each, and given back as they go.
+	// SlidingLog, and Burst with a Total, need more: see there.
 	MaxKeys int
 }
 
@@ -127,14 +128,18 @@ func judge(probes []probe, charges []Charge, now int64, take bool, d *Decision) 
 	for i := range charges {
 		p, c := &probes[i], &charges[i]
 		first := &probes[p.first]
-		after, j := p.edition.math.judge(first.balance, now, c.Cost, first.taken)
-		if j.reason != CostTooLarge {
-			first.balance = after
-			first.taken += c.Cost
+		var j judgement
+		if c.Cost > 0 {
+			var after balance
+			after, j = p.edition.math.judge(first.found, now, c.Cost, first.taken)
+			if j.reason == Allowed || j.reason != CostTooLarge && !c.Shadow {
+				first.balance = after
+				first.taken += c.Cost
+			}
 		}
-		allowed = allowed && j.reason == Allowed
+		allowed = allowed && (j.reason == Allowed || c.Shadow)
 		d.Append(Verdict{Policy: c.Policy, Key: c.Key, Cost: c.Cost, RetryAfter: j.retryAfter, Delay: j.delay, Taken: NotTaken,
-			Reason: j.reason, shared: first.shared})
+			Reason: j.reason, Shadow: c.Shadow, OverSoft: j.overSoft, shared: first.shared})
 	}
 	for i := range probes {
 		p, v := &probes[i], d.At(i)
@@ -143,9 +148,9 @@ func judge(probes []probe, charges []Charge, now int64, take bool, d *Decision) 
 		if allowed {
 			b = first.balance
 		} else {
-			v.Delay = 0
+			v.Delay, v.OverSoft = 0, false
 		}
-		if allowed && take && v.Cost > 0 {
+		if allowed && take && v.Cost > 0 && v.Reason == Allowed {
 			v.Taken = b.last
 		}
 		o := p.edition.math.look(b, now)
@@ -169,6 +174,7 @@ func (m *Memory) Refund(_ context.Context, now time.Time, d Decision) error {
 			return fmt.Errorf("limits: verdict %d: %w", i, err)
 		}
 		e, h := m.edition(v.Policy), m.digest(v.Key)
+		h.lo ^= e.mark
 		s := m.shardOf(h)
 		s.mu.Lock()
 		s.refundLocked(e.space, h, v, t, *m.editions.Load())
@@ -196,10 +202,13 @@ func (m *Memory) micros(now time.Time) int64 {
 	ns := m.anchor.UnixNano()
 	since := int64(now.Sub(m.anchor))
 	if ns > math.MaxInt64-max(since, 0) {
-		return math.MaxInt64 / 1000
+		return latest
 	}
-	return max(ns+since, 0) / 1000
+	return min(max(ns+since, 0)/1000, latest)
 }
+
+// latest is the last time there is, in µs, so that times have no more than 53 bits: it is in the year 2255.
+const latest = 9_000_000_000_000_000
 
 // A Stats says how a Memory is doing. Counters count from its construction.
 type Stats struct {

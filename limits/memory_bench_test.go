@@ -27,7 +27,7 @@ func BenchmarkTake(b *testing.B) {
 			s.now = time.Now()
 			var charges []Charge
 			for i, r := range v.rules {
-				charges = append(charges, Charge{s.policy(fmt.Sprint(i), r), "user:000000042", 1})
+				charges = append(charges, Charge{Policy: s.policy(fmt.Sprint(i), r), Key: "user:000000042", Cost: 1})
 				s.take(charges[i].Policy, charges[i].Key, 1)
 			}
 			ctx := context.Background()
@@ -68,7 +68,7 @@ func BenchmarkTakeZipf100kKeys(b *testing.B) {
 			if !parallel {
 				charges, i := make([]Charge, 1), 0
 				for b.Loop() {
-					charges[0] = Charge{p, order[i&(len(order)-1)], 1}
+					charges[0] = Charge{Policy: p, Key: order[i&(len(order)-1)], Cost: 1}
 					i++
 					if _, err := s.Take(ctx, time.Now(), charges); err != nil {
 						b.Fatal(err)
@@ -80,7 +80,7 @@ func BenchmarkTakeZipf100kKeys(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				charges, i := make([]Charge, 1), int(start.Add(1<<16))
 				for pb.Next() {
-					charges[0] = Charge{p, order[i&(len(order)-1)], 1}
+					charges[0] = Charge{Policy: p, Key: order[i&(len(order)-1)], Cost: 1}
 					i++
 					if _, err := s.Take(ctx, time.Now(), charges); err != nil {
 						b.Fatal(err)

@@ -153,7 +153,7 @@ func TestTheBoundIsSplitWithoutLoss(t *testing.T) {
 	if got := unsafe.Sizeof(shard{}); got != 128 {
 		t.Errorf("a shard has %d bytes, want 128", got)
 	}
-	if got := unsafe.Sizeof(slot{}); got != 48 {
-		t.Errorf("a slot has %d bytes, want 48", got)
+	if got := unsafe.Sizeof(slot{}); got != 40 {
+		t.Errorf("a slot has %d bytes, want 40", got)
 	}
 }

@@ -33,10 +33,12 @@ type shard struct {
 	floor int64
 	// overflow holds what newcomers share when there is no room, by key space; nil until that first happens.
 	overflow map[uint32]slot
+	// pasts holds what recorders remember; a slot of theirs holds an index into it.
+	pasts *pasts
 
 	dropped, overflowed uint64
 
-	_ [40]byte // a shard fills two cache lines, so that neighbours do not share one
+	_ [32]byte // a shard fills two cache lines, so that neighbours do not share one
 }
 
 // probe is one charge on its way through the shards.
@@ -62,6 +64,7 @@ func (m *Memory) aim(probes []probe, charges []Charge) error {
 		}
 		p := &probes[i]
 		p.edition, p.hash = m.edition(c.Policy), m.digest(c.Key)
+		p.hash.lo ^= p.edition.mark
 		p.shard = uint32(p.hash.hi >> m.shift)
 		for j := range i {
 			if q := probes[j].edition; q.space == p.edition.space && q != p.edition {
@@ -112,17 +115,17 @@ func (m *Memory) findLocked(probes []probe, now int64, take bool) {
 	for i := range probes {
 		p := &probes[i]
 		p.first = firstOn(probes, i)
-		if s := &m.shards[p.shard]; p.first == i && !s.hasRoom(probes[:i+1], editions) {
+		if s := &m.shards[p.shard]; p.first == i && !s.hasRoom(probes[:i+1]) {
 			if take {
 				s.dropFull(examinedWhenFull, now, editions)
 			}
 			// Looked at anew, for the balance of an earlier probe may have been dropped, which is then new here too.
-			p.shared = !s.hasRoom(probes[:i+1], editions)
+			p.shared = !s.hasRoom(probes[:i+1])
 		}
 	}
 	for i := range probes {
 		if p := &probes[i]; p.first == i {
-			m.shards[p.shard].find(p, editions)
+			m.shards[p.shard].find(p, now, editions)
 		}
 	}
 }
@@ -130,7 +133,7 @@ func (m *Memory) findLocked(probes []probe, now int64, take bool) {
 // firstOn returns the first probe on the balance of the i-th.
 func firstOn(probes []probe, i int) int {
 	for j := range i {
-		if probes[j].hash == probes[i].hash && probes[j].edition.space == probes[i].edition.space {
+		if probes[j].hash == probes[i].hash {
 			return j
 		}
 	}
@@ -138,18 +141,18 @@ func firstOn(probes []probe, i int) int {
 }
 
 // hasRoom reports whether the last of the probes has a slot, or can get one when the others have got theirs.
-func (s *shard) hasRoom(probes []probe, editions []*edition) bool {
+func (s *shard) hasRoom(probes []probe) bool {
 	if s.count+len(probes) <= s.max {
 		return true
 	}
 	last := &probes[len(probes)-1]
-	if s.table.find(last.hash, last.edition.space, editions) >= 0 {
+	if s.table.find(last.hash) >= 0 {
 		return true
 	}
 	newcomers := 1
 	for i := range probes[:len(probes)-1] {
 		p := &probes[i]
-		if p.shard == last.shard && p.first == i && !p.shared && s.table.find(p.hash, p.edition.space, editions) < 0 {
+		if p.shard == last.shard && p.first == i && !p.shared && s.table.find(p.hash) < 0 {
 			newcomers++
 		}
 	}
@@ -157,28 +160,58 @@ func (s *shard) hasRoom(probes []probe, editions []*edition) bool {
 }
 
 // find fills p with the balance that the shard holds for it.
-func (s *shard) find(p *probe, editions []*edition) {
+func (s *shard) find(p *probe, now int64, editions []*edition) {
 	b := balance{last: s.floor}
 	p.slot = -1
 	if !p.shared {
-		p.slot = s.table.find(p.hash, p.edition.space, editions)
+		p.slot = s.table.find(p.hash)
 	}
 	if p.slot >= 0 {
-		held := &s.table.slots[p.slot]
-		b = p.edition.convert(held.balance, editions[held.edition])
+		b = s.load(&s.table.slots[p.slot], p.edition, now, editions)
 	} else if held, ok := s.overflow[p.edition.space]; ok {
 		// Also for a newcomer that gets room: it may be one of those who used the shared balance.
-		b = p.edition.convert(held.balance, editions[held.edition])
+		b = s.load(&held, p.edition, now, editions)
+		b.past = b.past.copied(p.shared)
 	}
 	p.found, p.balance = b, b
 }
 
+// load returns the balance in a slot, counted in edition e.
+func (s *shard) load(held *slot, e *edition, now int64, editions []*edition) balance {
+	in := held.edition()
+	b := held.balance()
+	if from := editions[in]; from.recorder != nil {
+		b = s.pasts.load(b)
+		return e.convert(b, from, now)
+	}
+	if in == e.index {
+		return b
+	}
+	return e.convert(b, editions[in], now)
+}
+
+// store puts a balance, counted in edition e, into a slot that may hold another one of the same key.
+func (s *shard) store(held *slot, h digest, e *edition, b balance, editions []*edition) {
+	if e.recorder == nil && !s.remembers(held, editions) {
+		held.hash = h
+		held.set(e.index, b)
+		return
+	}
+	s.storePast(held, h, e, b, editions)
+}
+
+// remembers tells whether a slot holds the balance of a recorder.
+func (s *shard) remembers(held *slot, editions []*edition) bool {
+	return s.pasts != nil && !held.empty() && editions[held.edition()].recorder != nil
+}
+
 // writeLocked stores the balances. Those that have a slot come first, because adding one may move others.
 func (m *Memory) writeLocked(probes []probe) {
+	editions := *m.editions.Load()
 	for i := range probes {
 		if p := &probes[i]; p.first == i && p.slot >= 0 && p.taken > 0 {
-			held := &m.shards[p.shard].table.slots[p.slot]
-			held.balance, held.edition = p.balance, p.edition.index
+			s := &m.shards[p.shard]
+			s.store(&s.table.slots[p.slot], p.hash, p.edition, p.balance, editions)
 		}
 	}
 	for i := range probes {
@@ -187,8 +220,9 @@ func (m *Memory) writeLocked(probes []probe) {
 			continue
 		}
 		s := &m.shards[p.shard]
-		fresh := slot{hash: p.hash, edition: p.edition.index, balance: p.balance}
 		if !p.shared {
+			var fresh slot
+			s.store(&fresh, p.hash, p.edition, p.balance, editions)
 			s.table.insert(fresh, s.count)
 			s.count++
 			continue
@@ -196,7 +230,9 @@ func (m *Memory) writeLocked(probes []probe) {
 		if s.overflow == nil {
 			s.overflow = make(map[uint32]slot)
 		}
-		s.overflow[p.edition.space] = fresh
+		held := s.overflow[p.edition.space]
+		s.store(&held, p.hash, p.edition, p.balance, editions)
+		s.overflow[p.edition.space] = held
 	}
 }
 
@@ -222,15 +258,25 @@ func (m *Memory) tidyLocked(probes []probe, now int64) {
 func (s *shard) refundLocked(space uint32, h digest, v *Verdict, now int64, editions []*edition) {
 	if v.shared {
 		if held, ok := s.overflow[space]; ok {
-			held.balance = editions[held.edition].math.refund(held.balance, now, v.Cost, v.Taken)
+			s.refundSlot(&held, v, now, editions)
 			s.overflow[space] = held
 		}
 		return
 	}
-	if i := s.table.find(h, space, editions); i >= 0 {
-		held := &s.table.slots[i]
-		held.balance = editions[held.edition].math.refund(held.balance, now, v.Cost, v.Taken)
+	if i := s.table.find(h); i >= 0 {
+		s.refundSlot(&s.table.slots[i], v, now, editions)
 	}
+}
+
+func (s *shard) refundSlot(held *slot, v *Verdict, now int64, editions []*edition) {
+	e := editions[held.edition()]
+	b := held.balance()
+	if e.recorder == nil {
+		held.set(e.index, e.math.refund(b, now, v.Cost, v.Taken))
+		return
+	}
+	s.pasts.refund(b, e.math, v, now)
+	held.set(e.index, s.pasts.index(b))
 }
 
 // dropFull examines the next n slots and drops balances that have been full for a while.
@@ -241,14 +287,23 @@ func (s *shard) dropFull(n int, now int64, editions []*edition) {
 			s.hand = 0
 		}
 		held := &s.table.slots[s.hand]
-		if held.edition == 0 || held.balance.last > full || !editions[held.edition].math.full(held.balance, full) {
+		if held.empty() || held.last() > full || !s.isFull(held, full, editions) {
 			s.hand++
 			continue
 		}
+		s.release(held, editions)
 		s.table.remove(s.hand) // may move another here: the hand stays
 		s.count--
 		s.dropped++
 		s.floor = max(s.floor, full)
 	}
 	s.table.shrink(s.count)
+}
+
+func (s *shard) isFull(held *slot, now int64, editions []*edition) bool {
+	e, b := editions[held.edition()], held.balance()
+	if e.recorder != nil {
+		b = s.pasts.load(b)
+	}
+	return e.math.full(b, now)
 }

@@ -6,12 +6,50 @@ import "math/bits"
 // a million keys have such a pair by chance is less likely than 1 in 10²⁶.
 type digest struct{ hi, lo uint64 }
 
-// slot is a place in a table. It holds no pointer, so that the garbage collector need not look at it.
+// slot is a place in a table: 40 bytes without a pointer, so that the garbage collector need not look at it.
+//
+// No number of a balance needs more than 53 bits. The upper 11 of each word hold a part of the edition, which is 0 where
+// the slot is empty.
 type slot struct {
-	hash    digest
-	balance balance
-	edition uint32 // 0: the slot is empty
+	hash  digest
+	words [3]uint64
 }
+
+const (
+	numberBits = 53
+	numberMask = 1<<numberBits - 1
+	partBits   = 64 - numberBits
+)
+
+// filled returns a slot that holds b, counted in an edition.
+func filled(h digest, edition uint32, b balance) slot {
+	s := slot{hash: h}
+	s.set(edition, b)
+	return s
+}
+
+// set puts b, counted in an edition, into the slot.
+func (s *slot) set(edition uint32, b balance) {
+	e := uint64(edition)
+	s.words[0] = e<<numberBits | uint64(b.owed)&numberMask
+	s.words[1] = e>>partBits<<numberBits | uint64(b.last)&numberMask
+	s.words[2] = e>>(2*partBits)<<numberBits | uint64(b.since)&numberMask
+}
+
+// balance returns what set was given.
+func (s *slot) balance() balance {
+	return balance{owed: int64(s.words[0] & numberMask), last: int64(s.words[1] & numberMask), since: int64(s.words[2] & numberMask)}
+}
+
+// last returns the time of the balance alone.
+func (s *slot) last() int64 { return int64(s.words[1] & numberMask) }
+
+// edition returns what set was given.
+func (s *slot) edition() uint32 {
+	return uint32(s.words[0]>>numberBits | s.words[1]>>numberBits<<partBits | s.words[2]>>numberBits<<(2*partBits))
+}
+
+func (s *slot) empty() bool { return (s.words[0]|s.words[1]|s.words[2])>>numberBits == 0 }
 
 // smallest is the length of a table that is not empty.
 const smallest = 8
@@ -29,18 +67,18 @@ func (t *table) home(h digest) int {
 	return int(i)
 }
 
-// find returns the slot of h in a key space, or -1.
-func (t *table) find(h digest, space uint32, editions []*edition) int {
+// find returns the slot of h, or -1.
+func (t *table) find(h digest) int {
 	if len(t.slots) == 0 {
 		return -1
 	}
 	for i := t.home(h); ; {
 		s := &t.slots[i]
-		if s.edition == 0 {
-			return -1
-		}
-		if s.hash == h && editions[s.edition].space == space {
+		if s.hash == h && !s.empty() {
 			return i
+		}
+		if s.empty() {
+			return -1
 		}
 		if i++; i == len(t.slots) {
 			i = 0
@@ -59,7 +97,7 @@ func (t *table) insert(s slot, count int) {
 // put stores s in the first empty slot from its home.
 func (t *table) put(s slot) {
 	i := t.home(s.hash)
-	for t.slots[i].edition != 0 {
+	for !t.slots[i].empty() {
 		if i++; i == len(t.slots) {
 			i = 0
 		}
@@ -75,7 +113,7 @@ func (t *table) remove(i int) {
 			j = 0
 		}
 		s := &t.slots[j]
-		if s.edition == 0 {
+		if s.empty() {
 			break
 		}
 		// s may move to i unless its home lies after i on the way to j.
@@ -98,7 +136,7 @@ func (t *table) resize(n int) {
 	old := t.slots
 	t.slots = make([]slot, n)
 	for i := range old {
-		if old[i].edition != 0 {
+		if !old[i].empty() {
 			t.put(old[i])
 		}
 	}

@@ -39,7 +39,7 @@ func (s *sheet) policy(name string, r Rule) *Policy {
 
 func (s *sheet) take(p *Policy, key string, cost int64) Decision {
 	s.Helper()
-	d, err := s.Take(context.Background(), s.now, []Charge{{p, key, cost}})
+	d, err := s.Take(context.Background(), s.now, []Charge{{Policy: p, Key: key, Cost: cost}})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -97,8 +97,15 @@ func TestTakeAllocatesNothingForUpToFourCharges(t *testing.T) {
 	empty := s.policy("b", TokenBucket{Capacity: 1, Refill: PerDay(1)})
 	turns := s.policy("c", Delay{Rule: LeakyBucket{Capacity: 1 << 40, Leak: PerSecond(1000)}})
 	s.allowed(empty, "k", 1)
-	four := []Charge{{quick, "k", 1}, {quick, "l", 1}, {turns, "k", 1}, {quick, "k", 1}}
-	for name, charges := range map[string][]Charge{"one": four[:1], "three": four[:3], "four": four, "denied": {{quick, "k", 1}, {empty, "k", 1}}} {
+	window := s.policy("d", FixedWindow{PerSecond(1 << 40)})
+	weighted := s.policy("e", SlidingWindow{PerSecond(1 << 30)})
+	burst := s.policy("f", Burst{PerSecond(1 << 40), PerSecond(1 << 41), PerMinute(1 << 50)})
+	log := s.policy("g", SlidingLog{PerMinute(1 << 20)})
+	running := s.policy("h", InFlight{9})
+	s.allowed(log, "k", 1)
+	windows := []Charge{{Policy: window, Key: "k", Cost: 1}, {Policy: weighted, Key: "k", Cost: 1}, {Policy: burst, Key: "k", Cost: 1}, {Policy: log, Key: "k", Cost: 1}}
+	four := []Charge{{Policy: quick, Key: "k", Cost: 1}, {Policy: quick, Key: "l", Cost: 1}, {Policy: turns, Key: "k", Cost: 1}, {Policy: quick, Key: "k", Cost: 1}}
+	for name, charges := range map[string][]Charge{"one": four[:1], "three": four[:3], "four": four, "windows": windows, "in flight": {{Policy: running, Key: "k", Cost: 1}, {Policy: burst, Key: "l", Cost: 1, Shadow: true}}, "denied": {{Policy: quick, Key: "k", Cost: 1}, {Policy: empty, Key: "k", Cost: 1}}} {
 		ctx, now := context.Background(), s.now
 		if n := testing.AllocsPerRun(200, func() {
 			d, err := s.Take(ctx, now, charges)
@@ -183,7 +190,7 @@ func TestPoliciesMayBeLearntWhileOthersTake(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if d, err := s.Take(context.Background(), s.now, []Charge{{p, "k", 1}}); err != nil || !d.Allowed {
+				if d, err := s.Take(context.Background(), s.now, []Charge{{Policy: p, Key: "k", Cost: 1}}); err != nil || !d.Allowed {
 					t.Errorf("goroutine %d: %+v, %v", g, d, err)
 				}
 			}
@@ -229,12 +236,12 @@ func TestMemoryRefusesWhatItCannotDo(t *testing.T) {
 		"limits: charge 1: the policy is empty; build it":             {Policy: new(Policy), Cost: 1},
 		`limits: charge 1: the cost -3 for policy "p" is negative; g`: {Policy: p, Key: "k", Cost: -3},
 	} {
-		if _, err := s.Take(context.Background(), s.now, []Charge{{p, "k", 1}, c}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.Take(context.Background(), s.now, []Charge{{Policy: p, Key: "k", Cost: 1}, c}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)
 		}
 	}
 	newer := s.policy("p", TokenBucket{Capacity: 2, Refill: PerHour(1)})
-	if _, err := s.Take(context.Background(), s.now, []Charge{{p, "k", 1}, {newer, "l", 1}}); err == nil || !strings.Contains(err.Error(), `limits: charges 0 and 1: one Take cannot hold policy "p" with two different rules`) {
+	if _, err := s.Take(context.Background(), s.now, []Charge{{Policy: p, Key: "k", Cost: 1}, {Policy: newer, Key: "l", Cost: 1}}); err == nil || !strings.Contains(err.Error(), `limits: charges 0 and 1: one Take cannot hold policy "p" with two different rules`) {
 		t.Errorf("a rule and its successor in one Take: %v", err)
 	}
 	forged := Decision{Allowed: true}

@@ -104,18 +104,17 @@ func meterIn(tick time.Duration, capacity int64, rate Rate, wait *turns) (*Meter
 
 // judge implements arithmetic.
 func (m *Meter) judge(b balance, now, cost, before int64) (balance, judgement) {
-	if cost == 0 {
-		return b, judgement{}
-	}
 	if cost > m.Capacity || before > 0 && m.counted(before*m.Unit, cost) > m.Bound {
 		return b, judgement{reason: CostTooLarge} // not even with no debt at all
 	}
 	at := m.clock(b, now)
 	owed := m.drained(b, at)
-	after := balance{owed: owed + cost*m.Unit, last: at, since: b.since}
+	since := b.since
 	if owed == 0 {
-		after.since = at
+		since = at
 	}
+	owed += before * m.Unit
+	after := balance{owed: owed + cost*m.Unit, last: at, since: since}
 	x := m.counted(owed, cost)
 	if x > m.Bound {
 		return after, judgement{reason: OverLimit, retryAfter: m.until(x-m.Bound, at, now)}
@@ -174,14 +173,16 @@ func (m *Meter) refund(b balance, now, cost, taken int64) balance {
 func (m *Meter) full(b balance, now int64) bool { return m.drained(b, m.clock(b, now)) == 0 }
 
 // used implements arithmetic.
-func (m *Meter) used(b balance, now int64) int64 {
-	return ceilDiv(m.drained(b, m.clock(b, now)), m.Unit)
+func (m *Meter) used(b balance, now int64) (used, since int64) {
+	return ceilDiv(m.drained(b, m.clock(b, now)), m.Unit), b.since
 }
 
 // owing implements arithmetic. The time is rounded up to a tick: rounding down would give back what drains in between.
 func (m *Meter) owing(used, now, since int64) balance {
 	return balance{owed: min(saturating(used, m.Unit), m.most), last: ceilDiv(now, m.tick) * m.tick, since: since - since%m.tick}
 }
+
+func (m *Meter) grain() time.Duration { return m.Tick }
 
 func (m *Meter) quota() int64 { return m.Capacity }
 
@@ -217,11 +218,15 @@ func (m *Meter) drained(b balance, at int64) int64 {
 // until returns how long after now a debt of units will have drained, counted from the balance's time at, which may be
 // ahead of now.
 func (m *Meter) until(units, at, now int64) time.Duration {
-	µs := at - now + ceilDiv(units, m.Drain)*m.tick
-	if µs > int64(math.MaxInt64/time.Microsecond) {
+	return wait(now, at+ceilDiv(units, m.Drain)*m.tick)
+}
+
+// wait returns how long after now a time in µs is.
+func wait(now, until int64) time.Duration {
+	if until-now > int64(math.MaxInt64/time.Microsecond) {
 		return math.MaxInt64
 	}
-	return time.Duration(µs) * time.Microsecond
+	return time.Duration(until-now) * time.Microsecond
 }
 
 // exactly returns a·b and whether it is within Exact, for a and b not negative.

@@ -58,21 +58,21 @@ func TestAChangedRuleKeepsWhatWasUsed(t *testing.T) {
 		older, newer := &edition{math: anyMeter(t)}, &edition{math: anyMeter(t)}
 		from, to := older.math.(*Meter), newer.math.(*Meter)
 		b := from.anyBalance(t)
-		used := from.used(b, b.last)
+		used, _ := from.used(b, b.last)
 		if b.owed > used*from.Unit || b.owed <= (used-1)*from.Unit {
 			t.Fatalf("%d units of %d are %d used", b.owed, from.Unit, used)
 		}
-		c := newer.convert(b, older)
-		if got, want := to.used(c, c.last), min(used, ceilDiv(to.most, to.Unit)); got != want {
+		c := newer.convert(b, older, b.last)
+		if got, want := spent(to, c), min(used, ceilDiv(to.most, to.Unit)); got != want {
 			t.Fatalf("%d were used, %d are after the change, want %d", used, got, want)
 		}
 		if c.last < b.last || c.last%to.tick != 0 || c.since > b.since || c.owed > to.most {
 			t.Fatalf("%+v became %+v", b, c)
 		}
-		if again := older.convert(c, newer); from.used(again, again.last) > from.most/from.Unit+1 {
+		if again := older.convert(c, newer, c.last); spent(from, again) > from.most/from.Unit+1 {
 			t.Fatalf("%+v became %+v and %+v", b, c, again)
 		}
-		if same := older.convert(b, older); same != b {
+		if same := older.convert(b, older, b.last); same != b {
 			t.Fatalf("%+v became %+v although nothing changed", b, same)
 		}
 	})
@@ -129,4 +129,9 @@ func TestTwelveIdleDaysAtAHugeRateFillTheBucket(t *testing.T) {
 	if o := m.look(b, 1<<40); o.remaining != 10 || o.resetAfter != 0 {
 		t.Errorf("%+v remain, want all 10", o)
 	}
+}
+
+func spent(a arithmetic, b balance) int64 {
+	used, _ := a.used(b, b.last)
+	return used
 }

@@ -14,7 +14,7 @@ import (
 // The name is what identifies balances in a store: one policy name and one key are one balance. So a Policy built anew
 // under the same name finds the balances of the old one. If the rule is the same nothing changes for anybody; if it is
 // another, what was used stays used, clamped to what the new rule can owe, from the next decision on; it comes back at the
-// new rate, counted from the last charge. Two policies that are to share nothing need two names.
+// new rate, counted from the last charge. What was full again under the old rule stays full. Two policies that are to share nothing need two names.
 type Policy struct {
 	name string
 	rule Rule
@@ -65,8 +65,9 @@ func (p *Policy) Rule() Rule { return p.rule }
 // Quota returns how much an untouched key may take at once: the q of a RateLimit-Policy header.
 func (p *Policy) Quota() int64 { return p.math.quota() }
 
-// Window returns how long an empty balance needs to be full again, rounded up to the rule's tick (µs or ms): the w of a
-// RateLimit-Policy header before that is rounded to seconds. It is 0 if the capacity is.
+// Window returns the time that Quota is about: the w of a RateLimit-Policy header before that is rounded to seconds. For
+// buckets it is how long an empty one needs to be full again, rounded up to the rule's tick (µs or ms), and 0 if the
+// capacity is; for windows and bursts it is their period.
 func (p *Policy) Window() time.Duration { return p.math.window() }
 
 // Meter returns the compiled numbers of a rule whose balance is a draining debt, for stores that compute elsewhere. It
@@ -78,6 +79,10 @@ func (p *Policy) Meter() (Meter, bool) {
 	}
 	return *m, true
 }
+
+// Grain returns the unit of the rule's time: 1 µs, or 1 ms for rules whose numbers would be too large otherwise. Times are
+// floored to it.
+func (p *Policy) Grain() time.Duration { return p.math.grain() }
 
 // String returns the name and the rule.
 func (p *Policy) String() string { return p.name + ": " + p.rule.String() }

@@ -21,6 +21,14 @@ func TestPolicyTellsWhatItIs(t *testing.T) {
 		{TokenBucket{999_983, PerDay(999_983)}, "token_bucket: {capacity: 999983, refill: 999983/day}", 999_983, Day},
 		{Delay{Rule: LeakyBucket{40, PerSecond(20)}}, "leaky_bucket: {capacity: 40, leak: 20/s}, excess: delay, max_wait: 2s", 40, 2 * time.Second},
 		{Delay{TokenBucket{4, PerSecond(2)}, time.Minute}, "token_bucket: {capacity: 4, refill: 2/s}, excess: delay, max_wait: 1m0s", 4, 2 * time.Second},
+		{FixedWindow{PerMinute(60)}, "fixed_window: {quota: 60/min}", 60, time.Minute}, // not 1/s
+		{FixedWindow{Rate{Per: time.Minute}}, "fixed_window: {quota: 0/min}", 0, time.Minute},
+		{SlidingLog{Rate{Amount: 10, Per: 2 * time.Second}}, "sliding_log: {quota: 10/2s}", 10, 2 * time.Second},
+		{SlidingWindow{PerDay(1_000_000)}, "sliding_window: {quota: 1000000/day}", 1_000_000, Day},
+		{Burst{Soft: PerSecond(100), Hard: PerSecond(200)}, "burst: {soft: 100/s, hard: 200/s}", 200, time.Second},
+		{Burst{PerSecond(100), PerSecond(200), PerMinute(10_000)}, "burst: {soft: 100/s, hard: 200/s, total: 10000/min}", 200, time.Second},
+		{Burst{PerSecond(100), PerSecond(200), PerMinute(150)}, "burst: {soft: 100/s, hard: 200/s, total: 150/min}", 150, time.Second},
+		{InFlight{8}, "in_flight: {max: 8}", 8, 0},
 	} {
 		p, err := NewPolicy("p", v.rule)
 		if err != nil {
@@ -65,6 +73,30 @@ func TestImpossiblePoliciesAreRefusedWithAWayToMendThem(t *testing.T) {
 		{"p", Delay{Rule: good, MaxWait: -1}, "max_wait: -1ns is negative; use a positive time, or 0 for 2s"},
 		{"p", Delay{Rule: TokenBucket{}}, "token_bucket: no rate is given"},
 		{"p", Delay{Rule: TokenBucket{1, PerSecond(1_000_000_000)}, MaxWait: 9000 * time.Hour}, "needs numbers above 2^53; lower the capacity or the wait"},
+		{"p", FixedWindow{}, "fixed_window: no rate is given; write one, such as 5/s"},
+		{"p", FixedWindow{Rate{Amount: -1, Per: time.Second}}, "fixed_window: a rate of -1 is negative"},
+		{"p", FixedWindow{Rate{Amount: 0, Per: 1500 * time.Microsecond}}, "fixed_window: a period of 1.5ms is not whole milliseconds"},
+		{"p", FixedWindow{PerSecond(math.MaxInt64)}, "fixed_window: a quota of 9223372036854775807 is above 2^53; lower it"},
+		{"p", FixedWindow{Rate{Amount: 1, Per: 60 * 365 * Day}}, "fixed_window: a window of more than 50 years never passes; shorten it"},
+		{"p", SlidingLog{}, "sliding_log: no rate is given"},
+		{"p", SlidingLog{PerDay(5 << 20)}, "sliding_log: a quota of 5242880 would take up to 80 MB for each key; use a sliding_window, or lower it to 1048576"},
+		{"p", SlidingWindow{}, "sliding_window: no rate is given"},
+		{"p", SlidingWindow{PerDay(1 << 40)}, "sliding_window: a quota of 1099511627776/day needs numbers above 2^53; lower it, or use a token_bucket"},
+		{"p", Burst{}, "burst: soft: no rate is given; write one, such as 5/s"},
+		{"p", Burst{Soft: PerSecond(1)}, "burst: hard: no rate is given"},
+		{"p", Burst{Soft: PerSecond(1), Hard: PerMinute(60)}, "burst: soft 1/s and hard 60/min have different periods; write both as N/s"},
+		{"p", Burst{Soft: PerSecond(3), Hard: PerSecond(2)}, "burst: hard 2/s is below soft 3/s; raise hard, or lower soft"},
+		{"p", Burst{Soft: Rate{Per: time.Second}, Hard: PerSecond(2)}, "burst: soft is 0, so that what passes is never paid back; use at least 1/s"},
+		{"p", Burst{Soft: PerSecond(1), Hard: PerSecond(Exact)}, "burst: a hard rate of 9007199254740992 is above 2^52"},
+		{"p", Burst{PerSecond(1), PerSecond(2), Rate{Amount: 9, Per: 1500 * time.Millisecond}}, "burst: the period of total 9/1500ms is not a multiple of that of hard 2/s; make it one"},
+		{"p", Burst{PerSecond(1), PerSecond(2), Rate{Amount: 9, Per: 500 * time.Millisecond}}, "is not a multiple of that of hard 2/s"},
+		{"p", Burst{PerSecond(1), PerSecond(2), PerSecond(9)}, "burst: total has the same period as hard; drop it, and lower hard instead"},
+		{"p", Burst{PerSecond(1), PerSecond(2), PerMinute(-9)}, "burst: total: a rate of -9 is negative"},
+		{"p", Burst{Rate{Amount: 1, Per: time.Millisecond}, Rate{Amount: 2, Per: time.Millisecond}, PerDay(2 << 20)}, "burst: total 2097152/day would need more than 1048576 periods of 1ms to be remembered; use longer periods"},
+		{"p", InFlight{-1}, "in_flight: max -1 is negative; use 0 to refuse all, or more"},
+		{"p", InFlight{math.MaxInt64}, "in_flight: max 9223372036854775807 is above 2^52; lower it"},
+		{"p", Delay{Rule: FixedWindow{PerSecond(1)}}, "excess: delay: only token buckets and leaky buckets can give turns, not fixed_window: {quota: 1/s}"},
+		{"p", Delay{Rule: InFlight{1}}, "excess: delay: only token buckets"},
 	} {
 		p, err := NewPolicy(v.name, v.rule)
 		if err == nil {

@@ -108,9 +108,9 @@ func byteUnit(name string) (int64, error) {
 }
 
 // String returns the one canonical spelling, which ParseRate reads back to the same value: the largest units that need no
-// fraction. A rate that no rule would accept is printed so that one sees why.
+// fraction. A rate that no rule would accept is printed so that one sees why; an amount of 0 is a quota of windows.
 func (r Rate) String() string {
-	if r.check() != nil {
+	if checkQuota(r) != nil && r.check() != nil {
 		return fmt.Sprintf("%d/%v", r.Amount, r.Per)
 	}
 	amount, unit := r.Amount, ""

@@ -131,6 +131,75 @@ func TestTokenBucketWithTurnsComparesToNginxWithDelay(t *testing.T) {
 	})
 }
 
+func TestFixedWindowStartsAnewOnTheMinute(t *testing.T) {
+	follow(t, limits.FixedWindow{Quota: limits.PerMinute(100)}, []row{
+		{59 * time.Second, 100, limits.Allowed, 0, 0, "all at the end of a minute"},
+		{59 * time.Second, 1, limits.OverLimit, 0, time.Second, "a second before the next"},
+		{60*time.Second - time.Nanosecond, 1, limits.OverLimit, 0, time.Microsecond, "a moment before the next"},
+		{60 * time.Second, 100, limits.Allowed, 0, 0, "and all again"},
+		{30 * time.Second, 1, limits.OverLimit, 0, 90 * time.Second, "who read the clock before is in that minute too"},
+		{3 * time.Minute, 101, limits.CostTooLarge, 100, 0, "never"},
+	})
+}
+
+func TestSlidingLogGivesEachChargeBackAfterItsOwnTime(t *testing.T) {
+	follow(t, limits.SlidingLog{Quota: limits.PerMinute(10)}, []row{
+		{50 * time.Second, 6, limits.Allowed, 4, 0, "starts empty"},
+		{70 * time.Second, 4, limits.Allowed, 0, 0, "in the next minute of the clock"},
+		{70 * time.Second, 1, limits.OverLimit, 0, 40 * time.Second, "the first six come back at 1:50"},
+		{70 * time.Second, 7, limits.OverLimit, 0, 60 * time.Second, "for seven the four have to come back too"},
+		{110*time.Second - time.Microsecond, 1, limits.OverLimit, 0, time.Microsecond, "not quite"},
+		{110 * time.Second, 6, limits.Allowed, 0, 0, "there they are"},
+		{130 * time.Second, 4, limits.Allowed, 0, 0, "and the four"},
+	})
+}
+
+func TestSlidingWindowWeighsTheWindowBefore(t *testing.T) {
+	follow(t, limits.SlidingWindow{Quota: limits.PerMinute(100)}, []row{
+		{10 * time.Second, 80, limits.Allowed, 20, 0, ""},
+		{75 * time.Second, 20, limits.Allowed, 20, 0, "80 × 45/60 + 20 = 80"},
+		{75 * time.Second, 21, limits.OverLimit, 20, 750 * time.Millisecond, "80 in 60s slide out one in 0.75s"},
+		{75750 * time.Millisecond, 21, limits.Allowed, 0, 0, ""},
+		{75750 * time.Millisecond, 100, limits.OverLimit, 0, 104250 * time.Millisecond, "when all has slid out, at 3:00"},
+	})
+}
+
+func TestBurstTakesItsDebtFromTheNextPeriods(t *testing.T) {
+	burst := limits.Burst{Soft: limits.PerSecond(100), Hard: limits.PerSecond(200)}
+	follow(t, burst, []row{
+		{0, 120, limits.Allowed, 80, 0, "20 above soft"},
+		{time.Second, 81, limits.OverLimit, 80, time.Second, "80 may pass in the next"},
+		{time.Second, 80, limits.Allowed, 0, 0, ""},
+		{2 * time.Second, 200, limits.Allowed, 0, 0, "the debt is paid"},
+		{3 * time.Second, 1, limits.OverLimit, 0, time.Second, "200 passed: none"},
+		{time.Hour, 201, limits.CostTooLarge, 200, 0, "unused allowance is not saved"},
+	})
+	burst.Total = limits.PerMinute(250)
+	follow(t, burst, []row{
+		{0, 200, limits.Allowed, 0, 0, ""},
+		{2 * time.Second, 51, limits.OverLimit, 50, 58 * time.Second, "the total binds"},
+		{2 * time.Second, 50, limits.Allowed, 0, 0, ""},
+		{59 * time.Second, 1, limits.OverLimit, 0, time.Second, ""},
+		{time.Minute, 200, limits.Allowed, 0, 0, "the first second has left the run"},
+	})
+}
+
+func TestZeroQuotaRefusesAllAndPromisesNoTime(t *testing.T) {
+	none := limits.Rate{Per: time.Minute}
+	for _, rule := range []limits.Rule{
+		limits.FixedWindow{Quota: none}, limits.SlidingLog{Quota: none}, limits.SlidingWindow{Quota: none},
+		limits.Burst{Soft: none, Hard: none}, limits.Burst{Soft: limits.PerMinute(1), Hard: limits.PerMinute(2), Total: limits.Rate{Per: time.Hour}},
+		limits.InFlight{},
+	} {
+		follow(t, rule, []row{
+			{0, 1, limits.CostTooLarge, 0, 0, "a first charge"},
+			{time.Hour, 1, limits.CostTooLarge, 0, 0, "an hour later"},
+			{time.Hour, math.MaxInt64, limits.CostTooLarge, 0, 0, "a huge cost"},
+			{time.Hour, 0, limits.Allowed, 0, 0, "looking"},
+		})
+	}
+}
+
 func TestBindingNamesTheSmallestShareThatIsLeft(t *testing.T) {
 	small := must(limits.NewPolicy("small", limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)}))
 	large := must(limits.NewPolicy("large", limits.TokenBucket{Capacity: 1000, Refill: limits.PerHour(1)}))
@@ -151,7 +220,7 @@ func TestBindingNamesTheSmallestShareThatIsLeft(t *testing.T) {
 
 func TestReasonsAreOneWord(t *testing.T) {
 	for r, want := range map[limits.Reason]string{
-		limits.Allowed: "allowed", limits.OverLimit: "over_limit", limits.CostTooLarge: "cost_too_large", 99: "unknown",
+		limits.Allowed: "allowed", limits.OverLimit: "over_limit", limits.CostTooLarge: "cost_too_large", limits.TooManyInFlight: "in_flight", 99: "unknown",
 	} {
 		if r.String() != want {
 			t.Errorf("reason %d is %q, want %q", r, r, want)

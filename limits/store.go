@@ -11,6 +11,9 @@ type Charge struct {
 	Policy *Policy
 	Key    string
 	Cost   int64
+	// Shadow charges are judged as others are, and taken with the others if they fit; but if they do not fit they are not
+	// taken, and the others are. So a rule can be tried on real traffic before it acts.
+	Shadow bool
 }
 
 // Store keeps balances. Memory is the default; storetest is the suite that every implementation passes. All methods are
@@ -22,7 +25,7 @@ type Charge struct {
 // to whole µs. Within one balance time never runs backwards: an earlier now counts as the latest one seen. Times before
 // 1970 count as 1970.
 type Store interface {
-	// Take charges everything or nothing, atomically: if one policy refuses, no balance is written. Charges against the
+	// Take charges everything or nothing, atomically: if one policy refuses, no balance is written, not counting shadows. Charges against the
 	// same balance add up. A cost of 0 always fits and takes nothing; no charges at all are allowed. A refusal is not
 	// an error. The error, if any, says that the store could not decide (the context may be done), or that a charge
 	// is malformed: no policy, or a negative cost. Nothing was taken then.

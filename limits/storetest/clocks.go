@@ -110,8 +110,8 @@ func (c *client) promises(p *limits.Policy, key string, cost int64) {
 		if g := at(w, 0); g.Remaining <= now.Remaining {
 			c.failf("%v: remaining still %d after NextAfter %v", p, g.Remaining, w)
 		}
-		if g := at(w-time.Microsecond, 0); g.Remaining != now.Remaining {
-			c.failf("%v: remaining changed 1µs before NextAfter %v", p, w)
+		if g := at(w-time.Microsecond, 0); g.Remaining > now.Remaining { // a burst may be down meanwhile
+			c.failf("%v: remaining grew 1µs before NextAfter %v", p, w)
 		}
 	}
 	if w := now.ResetAfter; w > 0 {

@@ -80,6 +80,30 @@ func TestAFlawIsCaughtByTheLawItBreaks(t *testing.T) {
 		{"a peek is charged", func() limits.Store { return &flawed{chargesPeeks: true} }, []string{
 			"a peek answers as a take and changes nothing",
 		}},
+		{"a reload starts anew", func() limits.Store { return &flawed{swap: apartByRule} }, []string{
+			"a policy built anew keeps its balances",
+			"a rule of another kind keeps what was used",
+		}},
+		{"a shadow acts", func() limits.Store { return &flawed{swap: withoutShadow} }, []string{
+			"a shadow decides nothing and is charged if it fits",
+			"random transcripts agree with the exact model",
+		}},
+		{"windows are another kind of window", func() limits.Store { return &flawed{swap: otherWindow} }, []string{
+			"fixed windows begin on the clock",
+			"a sliding log holds over spans of any phase",
+			"a sliding window weighs the window before",
+			"a sliding window errs by no more than it says",
+			"random transcripts agree with the exact model",
+		}},
+		{"a burst has no debt", func() limits.Store { return &flawed{swap: withoutDebt} }, []string{
+			"a burst makes debt and pays it",
+			"bursts are bounded over every run of periods, from both sides",
+			"a refund makes it as if a burst had not been",
+		}},
+		{"a total is forgotten", func() limits.Store { return &flawed{swap: withoutTotal} }, []string{
+			"a total holds over every run of periods",
+			"bursts are bounded over every run of periods, from both sides",
+		}},
 	} {
 		t.Run(v.flaw, func(t *testing.T) {
 			for _, name := range v.broke {
@@ -99,8 +123,47 @@ func TestAFlawIsCaughtByTheLawItBreaks(t *testing.T) {
 type flawed struct {
 	float, unclamped, chargesRefusals, oneByOne, creditsAlways, racy, roundsDown, joinsKeys, chargesPeeks bool
 
+	swap func(limits.Charge) limits.Charge // another charge than was asked for
+
 	mu    sync.Mutex
 	model *model
+}
+
+func apartByRule(c limits.Charge) limits.Charge {
+	c.Policy = policy(c.Policy.Name()+c.Policy.Rule().String(), c.Policy.Rule())
+	return c
+}
+
+func withoutShadow(c limits.Charge) limits.Charge {
+	c.Shadow = false
+	return c
+}
+
+func otherWindow(c limits.Charge) limits.Charge {
+	switch r := c.Policy.Rule().(type) {
+	case limits.FixedWindow:
+		c.Policy = policy(c.Policy.Name(), limits.SlidingLog(r))
+	case limits.SlidingLog:
+		c.Policy = policy(c.Policy.Name(), limits.FixedWindow(r))
+	case limits.SlidingWindow:
+		c.Policy = policy(c.Policy.Name(), limits.FixedWindow(r))
+	}
+	return c
+}
+
+func withoutDebt(c limits.Charge) limits.Charge {
+	if r, burst := c.Policy.Rule().(limits.Burst); burst {
+		c.Policy = policy(c.Policy.Name(), limits.FixedWindow{Quota: r.Hard})
+	}
+	return c
+}
+
+func withoutTotal(c limits.Charge) limits.Charge {
+	if r, burst := c.Policy.Rule().(limits.Burst); burst {
+		r.Total = limits.Rate{}
+		c.Policy = policy(c.Policy.Name(), r)
+	}
+	return c
 }
 
 func (f *flawed) Take(ctx context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
@@ -127,7 +190,7 @@ func (f *flawed) Take(ctx context.Context, now time.Time, charges []limits.Charg
 func (f *flawed) charge(charges []limits.Charge) {
 	for _, c := range charges {
 		at := place{c.Policy.Name(), c.Key}
-		a := f.model.account(at)
+		a := f.model.account(at, c.Policy.Rule(), 0)
 		a.used = new(big.Rat).Add(a.used, whole(c.Cost))
 		f.model.balances[at] = a
 	}
@@ -196,7 +259,7 @@ func (f *flawed) prepare(now time.Time, charges []limits.Charge) {
 		if !ok {
 			continue
 		}
-		if f.float {
+		if _, bucket := f.model.meaning(c.Policy.Rule()).(*figures); f.float && bucket {
 			tokens, _ := a.used.Float64()
 			rate, _ := figuresOf(c.Policy.Rule()).rate.Float64()
 			if t := now.UnixMicro(); t > a.last {
@@ -213,10 +276,15 @@ func (f *flawed) prepare(now time.Time, charges []limits.Charge) {
 }
 
 func (f *flawed) rename(charges []limits.Charge) []limits.Charge {
-	if !f.joinsKeys {
-		return charges
-	}
 	joined := slices.Clone(charges)
+	if f.swap != nil {
+		for i, c := range joined {
+			joined[i] = f.swap(c)
+		}
+	}
+	if !f.joinsKeys {
+		return joined
+	}
 	for i, c := range joined {
 		name, key, _ := strings.Cut(c.Policy.Name()+":"+c.Key, ":")
 		joined[i] = charge(policy(name, c.Policy.Rule()), key, c.Cost)

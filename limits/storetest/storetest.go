@@ -48,6 +48,16 @@ var laws = []law{
 	{"rates are exact for as long as one looks", ratesAreExact},
 	{"never more than allowed and never less than promised", boundsHold},
 	{"turns are exact, in order and bounded", turnsAreExact},
+	{"fixed windows begin on the clock", fixedWindowExample},
+	{"a sliding log holds over spans of any phase", slidingLogHolds},
+	{"a sliding window weighs the window before", slidingWindowExample},
+	{"a sliding window errs by no more than it says", slidingWindowErrs},
+	{"a burst makes debt and pays it", burstExample},
+	{"a total holds over every run of periods", burstTotal},
+	{"bursts are bounded over every run of periods, from both sides", burstBounds},
+	{"a refund makes it as if a burst had not been", burstRefunds},
+	{"a shadow decides nothing and is charged if it fits", shadowDecidesNothing},
+	{"a rule of another kind keeps what was used", changedKind},
 	{"of many at once exactly as many pass as may", exactlyOnce},
 	{"charges that cross neither deadlock nor leak", crossingCharges},
 	{"random transcripts agree with the exact model", transcriptsAgree},
@@ -177,6 +187,12 @@ func tell(d limits.Decision) string {
 	s := fmt.Sprintf("allowed=%v", d.Allowed)
 	for i := range d.Len() {
 		v := d.At(i)
+		if v.Shadow {
+			s += "; shadow"
+		}
+		if v.OverSoft {
+			s += "; over soft"
+		}
 		s += fmt.Sprintf("; %v remaining=%d retry=%v next=%v reset=%v delay=%v", v.Reason, v.Remaining, v.RetryAfter, v.NextAfter, v.ResetAfter, v.Delay)
 	}
 	return s
@@ -189,11 +205,11 @@ func differ(got, want limits.Decision) error {
 	}
 	for i := range want.Len() {
 		g, w := *got.At(i), *want.At(i)
-		if g.Policy != w.Policy || g.Key != w.Key || g.Cost != w.Cost {
+		if g.Policy != w.Policy || g.Key != w.Key || g.Cost != w.Cost || g.Shadow != w.Shadow {
 			return fmt.Errorf("verdict %d is about %d of %v for %q, want %d of %v for %q", i, g.Cost, g.Policy, g.Key, w.Cost, w.Policy, w.Key)
 		}
 		if g.Remaining != w.Remaining || g.RetryAfter != w.RetryAfter || g.NextAfter != w.NextAfter ||
-			g.ResetAfter != w.ResetAfter || g.Delay != w.Delay || g.Reason != w.Reason {
+			g.ResetAfter != w.ResetAfter || g.Delay != w.Delay || g.Reason != w.Reason || g.OverSoft != w.OverSoft {
 			return fmt.Errorf("verdict %d\ngot  %s\nwant %s", i, tell(got), tell(want))
 		}
 	}

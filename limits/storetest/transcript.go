@@ -33,6 +33,7 @@ type play struct {
 	model    *model
 	rand     *rand.Rand
 	policies []*limits.Policy
+	retired  [4]limits.Rule // the rule that each of them had before
 	begin    time.Time
 	now      time.Time
 	latest   time.Time       // the latest now so far
@@ -60,25 +61,74 @@ func newPlay(s limits.Store, seed uint64) *play {
 // anyRule makes up a rule.
 func (p *play) anyRule() limits.Rule {
 	for {
-		rate := limits.Rate{Amount: 1 + p.rand.Int64N(1<<p.rand.IntN(20)), Per: time.Duration(1+p.rand.Int64N(1<<p.rand.IntN(24))) * time.Millisecond}
-		capacity := p.rand.Int64N(1 << p.rand.IntN(14))
-		var r limits.Rule = limits.TokenBucket{Capacity: capacity, Refill: rate}
-		if p.rand.IntN(2) == 0 {
-			r = limits.LeakyBucket{Capacity: capacity, Leak: rate}
-		}
-		if p.rand.IntN(3) == 0 {
-			r = limits.Delay{Rule: r, MaxWait: time.Duration(p.rand.Int64N(int64(rate.Per) * 4))}
-		}
+		r := p.triedRule()
 		if _, err := limits.NewPolicy("tried", r); err == nil {
 			return r
 		}
 	}
 }
 
+// triedRule makes up a rule that may be impossible.
+func (p *play) triedRule() limits.Rule {
+	rate := limits.Rate{Amount: 1 + p.rand.Int64N(1<<p.rand.IntN(20)), Per: time.Duration(1+p.rand.Int64N(1<<p.rand.IntN(24))) * time.Millisecond}
+	quota := limits.Rate{Amount: p.rand.Int64N(1 << p.rand.IntN(8)), Per: rate.Per}
+	switch p.rand.IntN(8) {
+	case 0:
+		return limits.FixedWindow{Quota: quota}
+	case 1:
+		return limits.SlidingLog{Quota: quota}
+	case 2:
+		if p.rand.IntN(4) == 0 {
+			return limits.SlidingWindow{Quota: limits.Rate{Amount: rate.Amount << p.rand.IntN(12), Per: rate.Per}}
+		}
+		return limits.SlidingWindow{Quota: quota}
+	case 3, 4:
+		burst := limits.Burst{Soft: quota, Hard: quota}
+		burst.Hard.Amount += p.rand.Int64N(5*quota.Amount + 2)
+		if p.rand.IntN(2) == 0 {
+			burst.Total = limits.Rate{Amount: p.rand.Int64N(6*quota.Amount + 1), Per: rate.Per * time.Duration(2+p.rand.IntN(8))}
+		}
+		return burst
+	}
+	capacity := p.rand.Int64N(1 << p.rand.IntN(14))
+	var r limits.Rule = limits.TokenBucket{Capacity: capacity, Refill: rate}
+	if p.rand.IntN(2) == 0 {
+		r = limits.LeakyBucket{Capacity: capacity, Leak: rate}
+	}
+	if p.rand.IntN(3) == 0 {
+		r = limits.Delay{Rule: r, MaxWait: time.Duration(p.rand.Int64N(int64(rate.Per) * 4))}
+	}
+	return r
+}
+
+// change gives one of the policies another rule, as a reload does, and sometimes the one it had before.
+func (p *play) change() {
+	i := p.rand.IntN(len(p.policies))
+	name, rule := p.policies[i].Name(), p.policies[i].Rule()
+	switch b, burst := rule.(limits.Burst); {
+	case burst && p.rand.IntN(2) == 0: // the same periods
+		b.Hard.Amount = b.Soft.Amount + p.rand.Int64N(2*b.Soft.Amount+2)
+		b.Soft.Amount = 1 + p.rand.Int64N(b.Hard.Amount+1)
+		if _, err := limits.NewPolicy("tried", b); err != nil {
+			return
+		}
+		rule = b
+	case p.retired[i] != nil && p.rand.IntN(3) == 0:
+		rule = p.retired[i]
+	default:
+		rule = p.anyRule()
+	}
+	p.retired[i] = p.policies[i].Rule()
+	p.policies[i] = policy(name, rule)
+}
+
 // step makes one call to both and compares the answers.
 func (p *play) step() error {
 	p.move()
 	ctx := context.Background()
+	if p.rand.IntN(40) == 0 {
+		p.change()
+	}
 	if n := len(p.held); n > 0 && p.rand.IntN(5) == 0 {
 		i := p.rand.IntN(n)
 		d := p.held[i]
@@ -155,6 +205,7 @@ func (p *play) charges() []limits.Charge {
 	for i := range charges {
 		pol := p.policies[p.rand.IntN(len(p.policies))]
 		charges[i] = charge(pol, []string{"x", "y"}[p.rand.IntN(2)], p.cost(pol.Quota()))
+		charges[i].Shadow = p.rand.IntN(8) == 0
 	}
 	return charges
 }
