@@ -40,8 +40,8 @@ type DebugSection struct {
 }
 
 // DebugHandler serves the state of s as JSON under "shed", and each section beside it under its name; mount it as
-// GET /debug/spillway. It shows no client and no secret, but how close to its limits the service is: put it on a listener
-// that only operators reach.
+// GET /debug/spillway. It shows no secret and no client's name (those who wait most stand there as hashes), but how close to
+// its limits the service is: put it on a listener that only operators reach.
 func DebugHandler(s *shed.Shedder, sections ...DebugSection) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowsRead(w, r) {
