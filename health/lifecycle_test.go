@@ -112,6 +112,9 @@ func TestReadersAtFullSpeedSeeWholeSnapshots(t *testing.T) {
 						t.Errorf("signal %+v", r)
 					}
 				}
+				if p, state := s.PressureOf("a"); p != 0 || state.Known() {
+					t.Errorf("route a has pressure %v, %v", p, state)
+				}
 				s.State()
 			}
 		})
@@ -143,5 +146,17 @@ func TestTheRealSystemAnswers(t *testing.T) {
 	}
 	if used, passed := after.own-before.own, after.at.Sub(before.at); used <= 0 || used > passed*time.Duration(runtime.NumCPU())+20*time.Millisecond {
 		t.Errorf("%v of CPU time in %v", used, passed)
+	}
+}
+
+// Every source of this machine is there in its documented form, or it is absent.
+func TestNoRealSourceIsMalformed(t *testing.T) {
+	s := must[*Sampler](t)(New(Config{MemoryStall: Thresholds{0.1, 0.2}, HostCPU: Thresholds{0.1, 0.2}}))
+	defer s.release()
+	s.sample()
+	for _, tr := range s.latest.Load().tracks {
+		if n := tr.discarded.byReason(); n[Malformed] > 0 || n[NotANumber] > 0 {
+			t.Errorf("%s: %v", tr.name, tr.err)
+		}
 	}
 }

@@ -40,6 +40,44 @@ func TestGarbageIsNoHeapPressureAndALiveHeapIs(t *testing.T) {
 	}
 }
 
+// The real runtime, with the collector off: what it uses grows by garbage alone, then the same amount stays alive.
+func TestTheGarbageOfARealRuntimeIsNoPressureAndItsLiveHeapIs(t *testing.T) {
+	r := newGoReader()
+	h := &heap{runtime: &runtimeLook{read: r.read}}
+	th, _ := DefaultThresholds("heap")
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64 - 1)) // set, and never reached
+	const block, blocks = 1 << 20, 64
+	limit := uint64(0)
+	look := func(i int) (pressure, used float64) {
+		g := h.runtime.at(noon.Add(time.Duration(i) * interval))
+		g.limit = limit
+		x, _, err := h.measure(h.runtime.round)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return th.Pressure(x), float64(g.used) / float64(limit)
+	}
+	var alive [blocks][]byte
+	for range blocks {
+		alive[0] = make([]byte, block)
+	}
+	limit = r.read().used * 100 / 95
+	if p, used := look(1); p != 0 || used < 0.9 {
+		t.Errorf("with %.2f of the limit in use, most of it garbage, the pressure is %v", used, p)
+	}
+	for i := range alive {
+		alive[i] = make([]byte, block)
+	}
+	runtime.GC()
+	limit = r.read().live * 100 / 95
+	if p, _ := look(2); p != 1 {
+		t.Errorf("with 0.95 of the limit alive the pressure is %v", p)
+	}
+	runtime.KeepAlive(&alive)
+}
+
 func TestWithoutALimitOrAMetricThereIsNoOpinion(t *testing.T) {
 	for why, g := range map[string]goStats{"no GOMEMLIMIT": {hasMemory: true, live: gib}, "kind Bad": {}} {
 		look := &runtimeLook{read: func() goStats { return g }}
