@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/bench/app"
@@ -41,11 +42,13 @@ func (g *oracle) admit(now time.Duration, a *attempt) {
 	q.waiting = append(q.waiting, a)
 	a.place, a.until = waiting, never
 	g.dispatch(now)
+	// Whoever called looks at a itself; woken is for the others.
+	g.ended = slices.DeleteFunc(g.ended, func(e *attempt) bool { return e == a })
 }
 
 // dispatch starts work while there are slots, and refuses whom it is too late for.
 func (g *oracle) dispatch(now time.Duration) {
-	for g.inFlight < g.slots && g.app.Next() <= now {
+	if g.inFlight < g.slots && g.app.Next() <= now {
 		var least *queue
 		for _, q := range g.order {
 			for len(q.waiting) > 0 && now+q.waiting[0].Work > q.waiting[0].At+g.s.Populations[q.waiting[0].Population].Deadline {
@@ -66,8 +69,7 @@ func (g *oracle) dispatch(now time.Duration) {
 		least.served += a.Work
 		g.inFlight++
 		a.place = working
-		g.ended = append(g.ended, a)
-		return // the app's next slot is known only when this one is taken; its end comes back here
+		g.ended = append(g.ended, a) // the app's next slot is known only when this one is taken: one at a time
 	}
 }
 
