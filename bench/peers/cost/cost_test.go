@@ -31,7 +31,7 @@ func TestFixturesDoWhatTheyAreTimedFor(t *testing.T) {
 func TestAnOperationThatComesOutOtherwiseIsAnError(t *testing.T) {
 	n := 0
 	once := func() bool { n++; return n != 7 }
-	if err := repeat(once)(0, 10); err == nil || !strings.Contains(err.Error(), "1 of 10") {
+	if err := repeat(once)(0, 10); err == nil || !strings.Contains(err.Error(), "7 of 10") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -95,14 +95,10 @@ func measure(what string, cores int, p plan, all map[string]*figures) error {
 // repeat makes a run of an operation that tells whether it did what it is about.
 func repeat(once func() bool) func(worker, n int) error {
 	return func(_, n int) error {
-		wrong := 0
-		for range n {
+		for i := range n {
 			if !once() {
-				wrong++
+				return fmt.Errorf("operation %d of %d came out otherwise than it has to", i+1, n)
 			}
-		}
-		if wrong > 0 {
-			return fmt.Errorf("%d of %d operations came out otherwise than they have to", wrong, n)
 		}
 		return nil
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +150,31 @@ func TestEveryRequestEndsInOneWay(t *testing.T) {
 		if total != c.length() {
 			t.Errorf("%s: %d requests of %d", k.Name, total, c.length())
 		}
+	}
+}
+
+func TestEveryPermitComesBackOnceWithTheEndThatItHad(t *testing.T) {
+	var entered int
+	ends := map[gates.End]int{}
+	var mu sync.Mutex
+	counting := gates.Kind{Name: "counting", Open: func(int) (*gates.Gate, error) {
+		return &gates.Gate{
+			Enter: func(context.Context) (gates.Leave, bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				entered++
+				return func(e gates.End) { mu.Lock(); ends[e]++; mu.Unlock() }, entered%5 != 0
+			},
+			Limit: func() int { return 0 }, Close: func() {},
+		}, nil
+	}}
+	r := play(t, cell{kind: counting, slots: 4, seed: 1, phases: []phase{{10, 2 * time.Second}}})[0]
+	want := map[gates.End]int{gates.Good: r.counts[good], gates.Late: r.counts[late], gates.Failed: r.counts[failed]}
+	if !maps.Equal(ends, want) || len(ends) != 3 {
+		t.Errorf("permits ended as %v, requests as %v", ends, r.counts)
+	}
+	if r.counts[rejected] != entered/5 || entered != r.asked {
+		t.Errorf("%d rejected of %d, want every fifth of %d", r.counts[rejected], r.asked, entered)
 	}
 }
 
