@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spillway-go/spillway/bench/judge"
 	"github.com/spillway-go/spillway/bench/load"
 	"github.com/spillway-go/spillway/bench/probe"
 	"github.com/spillway-go/spillway/bench/results"
@@ -49,7 +50,7 @@ func (r *runFlags) probe(ctx context.Context, s *scenarios.Scenario, out io.Writ
 	file := &results.File{Command: "run", Env: results.ReadEnv(), Settings: map[string]string{"scenario": s.ID}}
 	name := fmt.Sprintf("bench-%d-", time.Now().UnixNano())
 	real := &probe.Real{Method: r.adhoc.method, Path: r.adhoc.path, Body: r.adhoc.body, Timeout: 5 * time.Second}
-	targets := []*probe.Target{{Asker: real, Arm: "spillway", Mode: "remote", Real: true, Name: name}}
+	targets := []*probe.Target{{Asker: real, Arm: judge.Target, Mode: "remote", Real: true, Name: name}}
 	if r.target == "" {
 		targets = nil
 		for _, arm := range chosen(r.arms, s) {

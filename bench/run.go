@@ -110,10 +110,10 @@ func (r *runFlags) measure(ctx context.Context, s *scenarios.Scenario, out, log 
 		return r.cost(ctx, s, file, out)
 	}
 	if r.target != "" {
-		names, mode = []string{"spillway"}, "remote"
+		names, mode = []string{judge.Target}, "remote"
 	}
 	for _, arm := range names {
-		if !slices.Contains(arms.Names, arm) {
+		if arm != judge.Target && !slices.Contains(arms.Names, arm) {
 			return exitUsage, usagef("arm %q is none of none, static, spillway", arm)
 		}
 	}
@@ -180,7 +180,7 @@ func each(s *scenarios.Scenario, names []string, seed uint64, seeds int, file *r
 // verdicts judges the runs and keeps the rows about arms that were run.
 func verdicts(s *scenarios.Scenario, mode string, names []string, runs []*measure.Run) (kept []judge.Verdict) {
 	for _, v := range judge.Judge(s, mode, runs) {
-		if slices.Contains(names, v.Arm) {
+		if slices.Contains(names, v.Arm) || v.Arm == "spillway" && slices.Contains(names, judge.Target) {
 			kept = append(kept, v)
 		}
 	}

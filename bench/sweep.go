@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spillway-go/spillway/bench/judge"
 	"github.com/spillway-go/spillway/bench/load"
 	"github.com/spillway-go/spillway/bench/measure"
 	"github.com/spillway-go/spillway/bench/results"
@@ -57,7 +58,7 @@ func (w *sweeping) scenario(name, levels string) (s *scenarios.Scenario, err err
 		if s, err = w.adhoc.scenario(); err != nil {
 			return nil, err
 		}
-		s.Arms, w.mode = []string{"spillway"}, "remote"
+		s.Arms, w.mode = []string{judge.Target}, "remote"
 		s.Levels = []float64{0.25, 0.5, 0.75, 1, 1.5, 2}
 	} else if s, err = scenarios.Find(name); err != nil {
 		return nil, usage{err}

@@ -176,24 +176,22 @@ func reference(r *measure.Run, c *scenarios.Criterion) measure.Pick {
 
 // convergence looks for the first whole second, at a tenth of a second's precision, with goodput ≥ 0.9.
 func convergence(r *measure.Run, c *scenarios.Criterion) float64 {
-	f := &r.Fine
-	for _, ph := range r.Picked(pick(c)) {
-		if f.Window == 0 {
-			break
-		}
-		first, second := int(ph.Start/f.Window), int(measure.InMicros(time.Second)/f.Window)
-		for i := first; i+second <= min(int(ph.End/f.Window), len(f.Asked)); i++ {
-			asked, ok := 0.0, 0.0
-			for n := i; n < i+second; n++ {
-				asked, ok = asked+float64(f.Asked[n]), ok+float64(f.OK[n])
-			}
-			if ok >= 0.9*min(asked, r.Capacity) {
-				return float64(i-first) * f.Window.Duration().Seconds()
-			}
-		}
-		return (ph.End - ph.Start).Duration().Seconds()
+	f, phases := &r.Fine, r.Picked(pick(c))
+	if f.Window == 0 || len(phases) != 1 {
+		return math.Inf(1)
 	}
-	return math.Inf(1)
+	ph := phases[0]
+	first, second := int(ph.Start/f.Window), int(measure.InMicros(time.Second)/f.Window)
+	for i := first; i+second <= min(int(ph.End/f.Window), len(f.Asked)); i++ {
+		asked, ok := 0.0, 0.0
+		for n := i; n < i+second; n++ {
+			asked, ok = asked+float64(f.Asked[n]), ok+float64(f.OK[n])
+		}
+		if ok >= 0.9*min(asked, r.Capacity) {
+			return float64(i-first) * f.Window.Duration().Seconds()
+		}
+	}
+	return (ph.End - ph.Start).Duration().Seconds()
 }
 
 // staysDown is the time from the start of the phase until half of the requests succeed again.

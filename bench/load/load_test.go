@@ -189,6 +189,19 @@ func TestATargetWhereEverythingFailsHasNoVerdict(t *testing.T) {
 	}
 }
 
+func TestWhereNothingSucceedsTheWrongThingWasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := play(t.Context(), parse(t, constant), http.NotFoundHandler(), 0)
+		if !strings.Contains(run.Invalid, "× status 404") {
+			t.Errorf("invalid %q", run.Invalid)
+		}
+		refusing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+		if run := play(t.Context(), parse(t, constant), refusing, 0); run.Invalid != "" {
+			t.Errorf("a server that refuses everything is a result, not %q", run.Invalid)
+		}
+	})
+}
+
 func TestOnlyThisMachineIsDialled(t *testing.T) {
 	for _, c := range []struct {
 		address string

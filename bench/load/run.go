@@ -2,8 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -299,39 +297,4 @@ func (g *generator) watch(stop <-chan struct{}) {
 			g.Progress(n, point, int(g.inFlight.Load()))
 		}
 	}
-}
-
-// The bounds beyond which the generator was the bottleneck.
-const (
-	leastSent = 0.99
-	mostLag   = 0.1 // of the deadline
-)
-
-// judge says why a run is invalid, or "".
-func (g *generator) judge(run *measure.Run) string {
-	all := run.Generator.Sent + run.Generator.Unsent
-	switch err := g.firstErr.Load(); {
-	case all == 0:
-		return "nothing was sent"
-	case g.answered.Load() == 0 && err != nil:
-		return fmt.Sprintf("no request was answered: %s", shortError(*err))
-	case float64(run.Generator.Sent) < leastSent*float64(all):
-		return fmt.Sprintf("the generator sent %d of %d requests: more than %d were in flight", run.Generator.Sent, all, g.most)
-	case run.Generator.LagP99.Duration().Seconds() > mostLag*g.Scenario.Deadline.Seconds():
-		return fmt.Sprintf("the generator was late itself: 1 %% of the requests left %v or more after their time; %v is 10 %% of the deadline",
-			run.Generator.LagP99.Duration(), time.Duration(mostLag*float64(g.Scenario.Deadline)))
-	}
-	return ""
-}
-
-// shortError is the error without the method and URL that net/http puts in front.
-func shortError(err error) string {
-	if errors.Is(err, ErrRemote) {
-		return ErrRemote.Error()
-	}
-	var inner error = err
-	for next := errors.Unwrap(inner); next != nil && len(inner.Error()) > 200; next = errors.Unwrap(inner) {
-		inner = next
-	}
-	return inner.Error()
 }

@@ -98,7 +98,7 @@ func overTime(runs []*measure.Run) []template.HTML {
 			}
 			return float64(p.P99) / 1000
 		}))
-		if r.Arm == "spillway" {
+		if r.Arm == "spillway" || r.Arm == judge.Target {
 			gate.lines = append(gate.lines,
 				series(r, "limit", "limit", func(p *measure.Point, _ float64) float64 { return known(p.Limit) }),
 				series(r, "in flight", "spillway", func(p *measure.Point, _ float64) float64 { return known(p.InFlight) }),
