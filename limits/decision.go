@@ -138,11 +138,14 @@ func (v *Verdict) tighter(than *Verdict) bool {
 	return float64(v.Remaining)*float64(than.Policy.Quota()) < float64(than.Remaining)*float64(v.Policy.Quota())
 }
 
-// Delay returns how long an admitted charge must wait for its turn: the longest delay among the verdicts.
+// Delay returns how long an admitted charge must wait for its turn: the longest delay among the verdicts. Nobody waits for a
+// shadow.
 func (d *Decision) Delay() time.Duration {
 	var longest time.Duration
 	for i := range d.n {
-		longest = max(longest, d.At(i).Delay)
+		if v := d.At(i); !v.Shadow {
+			longest = max(longest, v.Delay)
+		}
 	}
 	return longest
 }

@@ -3,7 +3,6 @@ package shed
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -91,16 +90,6 @@ func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Ve
 	return longest(decision), nil
 }
 
-// longest is the verdict with the longest delay, or nil when nothing is delayed.
-func longest(decision *limits.Decision) (turn *limits.Verdict) {
-	for i := range decision.Len() {
-		if d := decision.At(i); d.Delay > 0 && (turn == nil || d.Delay > turn.Delay) {
-			turn = d
-		}
-	}
-	return turn
-}
-
 // lookAhead turns the request away before any quota is touched if the gate would refuse it anyway.
 func (v *visit) lookAhead() error {
 	s, now := v.s, v.s.clock.now()
@@ -113,53 +102,10 @@ func (v *visit) lookAhead() error {
 	return v.shed(reason, drain)
 }
 
-// charge takes the request's cost from every rule of its route, or from none.
-func (v *visit) charge(req *Request) (limits.Decision, error) {
-	charges, amount := v.charges[:0], v.Cost
-	for _, r := range v.route.rules {
-		key, ok := r.key(v.route, req)
-		if !ok {
-			if req.Anonymous {
-				continue
-			}
-			return limits.Decision{}, v.s.refuse(v.route, v.wait, &Rejection{Reason: NoIdentity, Rule: r.Name, Route: v.route.Name})
-		}
-		charges = append(charges, limits.Charge{Policy: r.policy, Key: key, Cost: amount})
-	}
-	if v.charges = charges; len(charges) == 0 {
-		return limits.Decision{}, nil
-	}
-	decision, err := v.s.store.Take(v.ctx, v.s.clock.wall(), charges)
-	switch {
-	case err == nil:
-		v.count(&decision)
-		if !decision.Allowed {
-			return decision, v.overLimit(&decision)
-		}
-		return decision, nil
-	case v.ctx.Err() != nil:
-		return decision, v.gone(v.ctx.Err())
-	}
-	return decision, v.s.refuse(v.route, v.wait, &Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
-}
-
-// overLimit is the refusal by the rule that refuses for longest.
-func (v *visit) overLimit(decision *limits.Decision) error {
-	binding := decision.Binding()
-	r := &Rejection{
-		Reason: OverLimit, Route: v.route.Name, Rule: binding.Policy.Name(), RetryAfter: binding.RetryAfter,
-		Verdicts: slices.Clone(decision.Verdicts()),
-	}
-	if binding.Reason == limits.CostTooLarge {
-		r.Reason = CostTooLarge
-	}
-	return v.s.refuse(v.route, v.wait, r)
-}
-
 // awaitTurn waits where a rule delays: the longest delay decides, and its line is the one to stand in.
 func (v *visit) awaitTurn(turn *limits.Verdict) error {
-	step := v.route.rule(turn.Policy).step(turn.Cost)
-	waited, err := v.s.turns.Wait(v.ctx, queue.Key{Policy: turn.Policy.Name(), Client: turn.Key}, turn.Delay, step)
+	key := queue.Key{Policy: turn.Policy.Name(), Client: turn.Key}
+	waited, err := v.s.turns.Wait(v.ctx, key, turn.Delay, step(turn.Policy, turn.Cost))
 	v.wait += waited
 	switch {
 	case err == nil:
@@ -276,22 +222,12 @@ func (v *visit) permit() Permit {
 	s := v.s
 	h := &v.slot.held
 	h.route, h.wait, h.verdicts = v.route, v.wait, h.verdicts[:0]
+	v.handOver(h)
 	s.counts.admitted.Add(1)
 	if s.observer != nil {
 		s.observer.Observe(Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait})
 	}
 	return Permit{s: s, slot: v.slot, generation: v.generation}
-}
-
-// giveBack returns the quota that was taken for a request that does not run after all. The caller may have gone away, so
-// its context does not bound the refund.
-func (v *visit) giveBack(decision *limits.Decision) {
-	if decision.Len() == 0 {
-		return
-	}
-	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
-		v.s.counts.refundErrors.Add(1)
-	}
 }
 
 // shed refuses for lack of room.

@@ -45,7 +45,27 @@ type Limit struct {
 	MaxWait time.Duration
 	// Routes names the routes the limit applies to; empty means all that are not exempt.
 	Routes []string
+	// Unit is what the limit counts: Requests (also if empty), RequestBytes, ResponseBytes, Messages, or any other word of
+	// small letters and underscores that the program counts. Requests are charged their cost. Other units are charged as
+	// far as Request.Amounts knows them when the request is admitted; what is not known then passes through a Flow.
+	Unit string
+	// For lists the ways in which clients must be known for the limit to apply to them: "principal", "api_key", "ip", as
+	// in Clients.Identify. Empty means all clients, known or not.
+	For []string
+	// Plans are other rules for the clients of a plan, by its name. A change of plan keeps what was used. They need a
+	// balance of each client's own: PerClient or PerClientRoute.
+	Plans map[string]limits.Rule
+	// Shadow lets the limit decide and count without acting: what it would refuse passes. It is for trying a limit.
+	Shadow bool
 }
+
+// Units that have a meaning of their own.
+const (
+	Requests      = "requests"       // each weighs its cost
+	RequestBytes  = "request_bytes"  // of bodies that come in
+	ResponseBytes = "response_bytes" // of bodies that go out
+	Messages      = "messages"       // of a WebSocket or an event stream
+)
 
 // Route gives a name and a treatment to a part of the service.
 type Route struct {

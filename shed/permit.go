@@ -19,6 +19,7 @@ type held struct {
 	route    *route
 	wait     time.Duration
 	verdicts []limits.Verdict
+	running  limits.Decision // lowered when the permit ends
 }
 
 // Done ends the permit and says how the work went. Only the first call counts; later ones, from any copy and any
@@ -35,6 +36,9 @@ func (p Permit) Done(outcome Outcome) {
 		return
 	}
 	started, route, wait := p.slot.started, p.slot.held.route, p.slot.held.wait
+	if len(route.counted) > 0 {
+		defer s.lower(p.slot.held.running) // the value as it is now; it runs after unlocking
+	}
 	a, _ := s.gate.Done(now, p.slot, p.generation, outcome)
 	s.unlock()
 	s.wake(a.wake)
@@ -50,7 +54,7 @@ func (p Permit) Done(outcome Outcome) {
 // charged notes what the rules said, for Verdicts. The slot's memory for it is used again and again.
 func (p Permit) charged(decision *limits.Decision) {
 	if decision.Len() > 0 {
-		p.slot.held.verdicts = append(p.slot.held.verdicts, decision.Verdicts()...)
+		p.slot.held.verdicts = appendActing(p.slot.held.verdicts, decision)
 	}
 }
 

@@ -49,6 +49,18 @@ type Request struct {
 	Exempt bool
 	// Cost is what the request weighs; 0 means the route's cost.
 	Cost int64
+	// By says how the client is known, for Limit.For: "principal", "api_key", "ip", or empty.
+	By string
+	// Plan names the client's plan, for Limit.Plans; empty, or a plan that a limit does not know, means its own rule.
+	Plan string
+	// Amounts says what the request weighs in other units than requests, as far as that is known.
+	Amounts []Amount
+}
+
+// Amount is so much of a unit.
+type Amount struct {
+	Unit string
+	N    int64
 }
 
 // Reason is the one word for why a request was refused: metric label, log field and the "reason" member of the problem

@@ -3,12 +3,6 @@ package shed
 import (
 	"errors"
 	"fmt"
-	"math/bits"
-	"strconv"
-	"sync/atomic"
-	"time"
-
-	"github.com/spillway-go/spillway/limits"
 )
 
 // settings is the configuration as Admit uses it: checked whole, compiled, never changed.
@@ -19,19 +13,11 @@ type settings struct {
 	other  *route // the default route, for requests that match none
 }
 
-// rule is a limit ready to be charged.
-type rule struct {
-	Limit
-	policy *limits.Policy
-	leak   limits.Rate // of delayed rules: what one unit of cost takes
-
-	admitted, refused, delayed atomic.Int64
-}
-
 // route is a Route with the rules that apply to it.
 type route struct {
 	Route
 	rules    []*rule
+	counted  []*rule // of rules, those that count what is in flight
 	budget   *budget // nil unless long-lived
 	refusals refusals
 }
@@ -61,7 +47,14 @@ func compile(cfg Config) (*settings, error) {
 		s.routes[r.Name] = newRoute(r)
 	}
 	s.other = newRoute(Route{})
-	return s, s.assign()
+	if err := s.assign(); err != nil {
+		return nil, err
+	}
+	for _, r := range s.routes {
+		r.split()
+	}
+	s.other.split()
+	return s, nil
 }
 
 // assign gives each route the rules that apply to it.
@@ -86,38 +79,6 @@ func (s *settings) assign() error {
 		}
 	}
 	return nil
-}
-
-func compileLimit(l Limit) (*rule, error) {
-	r := &rule{Limit: l}
-	rated := l.Rule
-	switch {
-	case l.Rule == nil:
-		return nil, errors.New("no rule; give it one, such as limits.TokenBucket")
-	case l.Per > Global:
-		return nil, fmt.Errorf("unknown scope %d", l.Per)
-	case l.MaxWait < 0:
-		return nil, fmt.Errorf("max_wait %v is negative; leave it out for 2s", l.MaxWait)
-	case l.MaxWait > 0 && l.Excess != Delay:
-		return nil, errors.New("max_wait has no meaning without excess: delay")
-	}
-	if l.Excess == Delay {
-		switch d := l.Rule.(type) {
-		case limits.LeakyBucket:
-			r.leak = d.Leak
-		case limits.TokenBucket:
-			r.leak = d.Refill
-		default:
-			return nil, fmt.Errorf("excess: delay works on leaky and token buckets, not on %v", l.Rule)
-		}
-		rated = limits.Delay{Rule: l.Rule, MaxWait: l.MaxWait}
-	}
-	policy, err := limits.NewPolicy(l.Name, rated)
-	if err != nil {
-		return nil, err
-	}
-	r.policy = policy
-	return r, nil
 }
 
 func checkRoute(r Route) error {
@@ -145,38 +106,4 @@ func newRoute(r Route) *route {
 		c.budget = &budget{max: r.LongLived}
 	}
 	return c
-}
-
-// key returns the name of the balance that r charges for req, and whether there is one: rules per client and per address
-// need to know whom they count.
-func (r *rule) key(route *route, req *Request) (key string, ok bool) {
-	switch r.Per {
-	case PerClient:
-		return req.Client, req.Client != ""
-	case PerClientRoute:
-		// The length in front keeps crafted names from meeting each other's balances.
-		return strconv.Itoa(len(route.Name)) + ":" + route.Name + req.Client, req.Client != ""
-	case PerIP:
-		return req.IP.String(), req.IP.IsValid()
-	case PerIPPrefix:
-		width := 24
-		if req.IP.Is6() {
-			width = 48
-		}
-		prefix, err := req.IP.Prefix(width)
-		return prefix.String(), err == nil
-	case PerRoute:
-		return route.Name, true
-	}
-	return "", true // Global
-}
-
-// step is how long cost occupies a delayed rule, rounded down: who moves up by it in a line is never early.
-func (r *rule) step(cost int64) time.Duration {
-	hi, lo := bits.Mul64(uint64(cost), uint64(r.leak.Per))
-	if hi >= uint64(r.leak.Amount) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(hi, lo, uint64(r.leak.Amount))
-	return time.Duration(min(q, 1<<63-1))
 }

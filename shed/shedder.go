@@ -41,6 +41,7 @@ type Shedder struct {
 	turns    *queue.Leaky
 	guard    []limits.Charge // bounds exempt routes; charged in a store of its own
 	guards   *limits.Memory
+	running  *limits.Memory // what is in flight, for the rules that count that
 	clock    clock
 	jitter   func(n int64) int64 // at random from [0, n), for the Retry-After of refusals by load
 	counts   counts
@@ -120,6 +121,10 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shed: %w", err)
 	}
+	running, err := limits.NewMemory(limits.MemoryConfig{})
+	if err != nil {
+		return nil, fmt.Errorf("shed: %w", err)
+	}
 	store := cfg.Store
 	if store == nil {
 		if store, err = limits.NewMemory(limits.MemoryConfig{}); err != nil {
@@ -137,6 +142,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 		veil:     newVeil(),
 		guard:    []limits.Charge{{Policy: guard, Cost: 1}},
 		guards:   guards,
+		running:  running,
 		clock:    clock,
 		jitter:   rand.Int64N,
 		done:     make(chan struct{}),

@@ -52,6 +52,14 @@ type RuleStatus struct {
 	Admitted int64 `json:"admitted"`
 	Delayed  int64 `json:"delayed"`
 	Refused  int64 `json:"refused"`
+	// OverSoft counts the Admitted that went over the soft rate of a burst.
+	OverSoft int64 `json:"over_soft,omitempty"`
+	// Shadow says that the limit does not act, and WouldRefuse counts what it would have refused.
+	Shadow      bool  `json:"shadow,omitempty"`
+	WouldRefuse int64 `json:"would_refuse,omitempty"`
+	// Unit is what the limit counts, if not requests; Plans are the rules of plans.
+	Unit  string            `json:"unit,omitempty"`
+	Plans map[string]string `json:"plans,omitempty"`
 }
 
 // LongLivedStatus is the budget of one long-lived route.
@@ -77,10 +85,7 @@ func (s *Shedder) Status() Status {
 	}
 	s.counts.report(&st)
 	for _, r := range s.settings.rules {
-		st.Rules = append(st.Rules, RuleStatus{
-			Name: r.Name, Rule: r.policy.Rule().String(),
-			Admitted: r.admitted.Load(), Delayed: r.delayed.Load(), Refused: r.refused.Load(),
-		})
+		st.Rules = append(st.Rules, r.status())
 	}
 	st.Line.Clients = s.veil.clients(s.readGate(&st)) // hashed after the lock is released
 	return st
@@ -101,6 +106,21 @@ func (s *Shedder) readGate(st *Status) []queue.Backlog {
 		}
 	}
 	return g.crowd(now, &st.Line)
+}
+
+func (r *rule) status() RuleStatus {
+	st := RuleStatus{
+		Name: r.Name, Rule: r.policy.Rule().String(), Shadow: r.Shadow, Unit: r.Unit,
+		Admitted: r.admitted.Load(), Delayed: r.delayed.Load(), Refused: r.refused.Load(),
+		OverSoft: r.overSoft.Load(), WouldRefuse: r.shadowed.Load(),
+	}
+	for plan, policy := range r.plans {
+		if st.Plans == nil {
+			st.Plans = make(map[string]string, len(r.plans))
+		}
+		st.Plans[plan] = policy.Rule().String()
+	}
+	return st
 }
 
 // counts counts decisions; every field is safe to use without a lock.

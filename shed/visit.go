@@ -17,7 +17,8 @@ type visit struct {
 	wait   time.Duration // spent waiting so far, for a turn and in the line
 
 	charges []limits.Charge
-	timer   *time.Timer // ends a wait; stopped and drained between uses
+	running limits.Decision // what this visit has raised of what is in flight, until a permit takes it over
+	timer   *time.Timer     // ends a wait; stopped and drained between uses
 }
 
 func (s *Shedder) newVisit() *visit {
@@ -44,35 +45,7 @@ func (v *visit) begin(ctx context.Context, route *route, req *Request) {
 
 // end forgets the request, so that the pool keeps nothing of it alive.
 func (v *visit) end() {
-	clear(v.charges)
+	clear(v.charges[:cap(v.charges)])
 	v.ctx, v.route, v.slot, v.budget, v.Client = nil, nil, nil, nil, ""
 	v.s.visits.Put(v)
-}
-
-// count notes what each rule said.
-func (v *visit) count(d *limits.Decision) {
-	for i := range d.Len() {
-		verdict := d.At(i)
-		r := v.route.rule(verdict.Policy)
-		switch {
-		case verdict.Reason != limits.Allowed:
-			r.refused.Add(1)
-		case !d.Allowed: // refused by another rule: this one was not charged
-		case verdict.Delay > 0:
-			r.delayed.Add(1)
-			r.admitted.Add(1)
-		default:
-			r.admitted.Add(1)
-		}
-	}
-}
-
-// rule returns the rule of this route that charges policy.
-func (r *route) rule(policy *limits.Policy) *rule {
-	for _, rule := range r.rules {
-		if rule.policy == policy {
-			return rule
-		}
-	}
-	return nil
 }

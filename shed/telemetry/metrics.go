@@ -75,6 +75,7 @@ var (
 	exemptDesc   = desc("exempt_total", "Requests to exempt routes that passed.")
 	goneDesc     = desc("gone_total", "Callers that left before they were answered.")
 	decisionDesc = desc("rule_decisions_total", "Decisions by rule.", "rule", "decision")
+	overSoftDesc = desc("rule_over_soft_total", "Admitted requests that went over the soft rate of a burst.", "rule")
 	budgetDesc   = desc("long_lived_in_use", "Long-lived requests by route.", "route")
 )
 
@@ -89,7 +90,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.refused.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		limitDesc, estimateDesc, inFlightDesc, waitingDesc, newestDesc, parkedDesc, pressureDesc, admittedDesc, exemptDesc, goneDesc,
-		decisionDesc, budgetDesc,
+		decisionDesc, overSoftDesc, budgetDesc,
 	} {
 		ch <- d
 	}
@@ -135,6 +136,10 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		counter(decisionDesc, r.Admitted-r.Delayed, r.Name, "admitted")
 		counter(decisionDesc, r.Delayed, r.Name, "delayed")
 		counter(decisionDesc, r.Refused, r.Name, "refused")
+		if r.Shadow {
+			counter(decisionDesc, r.WouldRefuse, r.Name, "would_refuse")
+		}
+		counter(overSoftDesc, r.OverSoft, r.Name)
 	}
 	for _, b := range st.Budgets {
 		gauge(budgetDesc, float64(b.InUse), b.Route)

@@ -209,3 +209,45 @@ func TestAClientIsNeverALabel(t *testing.T) {
 		}
 	}
 }
+
+func TestShadowsAndBurstsTellWhatTheyDid(t *testing.T) {
+	metrics := telemetry.New()
+	s, err := shed.New(shed.Config{
+		Limits: []shed.Limit{
+			{Name: "tried", Rule: limits.FixedWindow{Quota: limits.PerDay(1)}, Shadow: true},
+			{Name: "site", Rule: limits.Burst{Soft: limits.PerDay(2), Hard: limits.PerDay(5)}, Per: shed.Global},
+		},
+		Health:   health.Config{Off: true},
+		Observer: metrics,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	metrics.Watch(s)
+	for range 3 {
+		p, err := s.Admit(t.Context(), shed.Request{Client: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Done(shed.Success)
+	}
+	want := `
+# HELP spillway_rule_decisions_total Decisions by rule.
+# TYPE spillway_rule_decisions_total counter
+spillway_rule_decisions_total{decision="admitted",rule="site"} 3
+spillway_rule_decisions_total{decision="admitted",rule="tried"} 1
+spillway_rule_decisions_total{decision="delayed",rule="site"} 0
+spillway_rule_decisions_total{decision="delayed",rule="tried"} 0
+spillway_rule_decisions_total{decision="refused",rule="site"} 0
+spillway_rule_decisions_total{decision="refused",rule="tried"} 0
+spillway_rule_decisions_total{decision="would_refuse",rule="tried"} 2
+# HELP spillway_rule_over_soft_total Admitted requests that went over the soft rate of a burst.
+# TYPE spillway_rule_over_soft_total counter
+spillway_rule_over_soft_total{rule="site"} 1
+spillway_rule_over_soft_total{rule="tried"} 0
+`
+	if err := testutil.CollectAndCompare(metrics, strings.NewReader(want), "spillway_rule_decisions_total", "spillway_rule_over_soft_total"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,218 @@
+package shed
+
+import (
+	"context"
+	"time"
+
+	"github.com/spillway-go/spillway/limits"
+)
+
+// charge takes what the request weighs from every rule of its route, or from none. What is in flight is counted first, for
+// that needs no store.
+func (v *visit) charge(req *Request) (limits.Decision, error) {
+	if len(v.route.counted) > 0 {
+		if err := v.raise(req); err != nil {
+			return limits.Decision{}, err
+		}
+	}
+	decision, err := v.take(req)
+	if err != nil {
+		v.giveBack(nil)
+	}
+	return decision, err
+}
+
+// list fills in what req is charged by some rules of its route. A rule that acts and knows nobody to charge refuses.
+func (v *visit) list(rules []*rule, counted bool, req *Request) error {
+	v.charges = v.charges[:0]
+	for _, r := range rules {
+		if r.counted != counted || !r.appliesTo(req) {
+			continue
+		}
+		n, known := r.amount(req, v.Cost)
+		if !known {
+			continue
+		}
+		key, ok := r.key(v.route, req)
+		if !ok {
+			if req.Anonymous || r.Shadow {
+				continue
+			}
+			return v.s.refuse(v.route, v.wait, &Rejection{Reason: NoIdentity, Rule: r.Name, Route: v.route.Name})
+		}
+		if counted {
+			n = 1
+		}
+		v.charges = append(v.charges, limits.Charge{Policy: r.in(req.Plan), Key: key, Cost: n, Shadow: r.Shadow})
+	}
+	return nil
+}
+
+// take charges the rates.
+func (v *visit) take(req *Request) (limits.Decision, error) {
+	if err := v.list(v.route.rules, false, req); err != nil || len(v.charges) == 0 {
+		return limits.Decision{}, err
+	}
+	decision, err := v.s.store.Take(v.ctx, v.s.clock.wall(), v.charges)
+	switch {
+	case err == nil:
+		v.count(&decision)
+		if !decision.Allowed {
+			return decision, v.overLimit(&decision)
+		}
+		return decision, nil
+	case v.ctx.Err() != nil:
+		return decision, v.gone(v.ctx.Err())
+	}
+	return decision, v.s.refuse(v.route, v.wait, &Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
+}
+
+// raise counts the request among those in flight.
+func (v *visit) raise(req *Request) error {
+	if err := v.list(v.route.counted, true, req); err != nil || len(v.charges) == 0 {
+		return err
+	}
+	d, err := v.s.running.Take(context.Background(), v.s.clock.wall(), v.charges)
+	if err != nil { // a cost that is no cost, which Config and Request do not let through
+		return err
+	}
+	v.count(&d)
+	if !d.Allowed {
+		return v.tooMany(&d)
+	}
+	v.running = d
+	return nil
+}
+
+// lower ends the count of what raise has raised.
+func (s *Shedder) lower(d limits.Decision) {
+	if d.Len() == 0 {
+		return
+	}
+	if err := s.running.Refund(context.Background(), s.clock.wall(), d); err != nil {
+		s.counts.refundErrors.Add(1)
+	}
+}
+
+// handOver makes the permit's end the one that lowers what this visit has raised.
+func (v *visit) handOver(h *held) {
+	if len(v.route.counted) > 0 {
+		h.running, v.running = v.running, limits.Decision{}
+	}
+}
+
+// giveBack returns what was taken for a request that does not run after all. The caller may have gone away, so its context
+// does not bound the refund.
+func (v *visit) giveBack(decision *limits.Decision) {
+	if v.running.Len() > 0 {
+		v.s.lower(v.running)
+		v.running = limits.Decision{}
+	}
+	if decision == nil || decision.Len() == 0 {
+		return
+	}
+	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
+		v.s.counts.refundErrors.Add(1)
+	}
+}
+
+// overLimit is the refusal by the rule that refuses for longest.
+func (v *visit) overLimit(decision *limits.Decision) error {
+	binding := decision.Binding()
+	r := &Rejection{
+		Reason: OverLimit, Route: v.route.Name, Rule: binding.Policy.Name(), RetryAfter: binding.RetryAfter,
+		Verdicts: appendActing(nil, decision),
+	}
+	if binding.Reason == limits.CostTooLarge {
+		r.Reason = CostTooLarge
+	}
+	return v.s.refuse(v.route, v.wait, r)
+}
+
+// tooMany is the refusal by a rule that counts what is in flight. When something ends nobody knows: the estimate is what
+// work takes typically, and up to as much again at random, so that who was refused together does not come back together.
+func (v *visit) tooMany(decision *limits.Decision) error {
+	binding := decision.Binding()
+	r := &Rejection{Reason: InFlight, Route: v.route.Name, Rule: binding.Policy.Name(), Verdicts: appendActing(nil, decision)}
+	if binding.Reason == limits.CostTooLarge { // a maximum of 0
+		r.Reason = CostTooLarge
+	} else {
+		v.s.mu.Lock()
+		typical := v.s.gate.latency.typical()
+		v.s.mu.Unlock()
+		seconds := (min(max(typical, 1), longestRetry) + time.Second - 1) / time.Second
+		r.RetryAfter = (seconds + time.Duration(v.s.jitter(int64(seconds)+1))) * time.Second
+	}
+	return v.s.refuse(v.route, v.wait, r)
+}
+
+// appendActing adds the verdicts that are not shadows: those are nobody's business but the operator's.
+func appendActing(to []limits.Verdict, decision *limits.Decision) []limits.Verdict {
+	all := decision.Verdicts()
+	if to == nil {
+		to = make([]limits.Verdict, 0, len(all))
+	}
+	for i := range all {
+		if !all[i].Shadow {
+			to = append(to, all[i])
+		}
+	}
+	return to
+}
+
+// longest is the verdict with the longest delay, or nil when nothing is delayed.
+func longest(decision *limits.Decision) (turn *limits.Verdict) {
+	for i := range decision.Len() {
+		if d := decision.At(i); d.Delay > 0 && !d.Shadow && (turn == nil || d.Delay > turn.Delay) {
+			turn = d
+		}
+	}
+	return turn
+}
+
+// count notes what each rule said.
+func (v *visit) count(d *limits.Decision) {
+	for i := range d.Len() {
+		verdict := d.At(i)
+		r := v.route.rule(verdict.Policy)
+		switch {
+		case verdict.Reason != limits.Allowed && verdict.Shadow:
+			r.shadowed.Add(1)
+		case verdict.Reason != limits.Allowed:
+			r.refused.Add(1)
+		case !d.Allowed: // refused by another rule: this one was not charged
+		default:
+			r.admitted.Add(1)
+			if verdict.Delay > 0 {
+				r.delayed.Add(1)
+			}
+			if verdict.OverSoft {
+				r.overSoft.Add(1)
+			}
+		}
+	}
+}
+
+// rule returns the rule of this route that charges policy.
+func (r *route) rule(policy *limits.Policy) *rule {
+	for _, rule := range r.rules {
+		if rule.policy == policy {
+			return rule
+		}
+	}
+	for _, rule := range r.rules {
+		if rule.Name == policy.Name() { // of a plan
+			return rule
+		}
+	}
+	return nil
+}
+
+// split notes which rules of the route count what is in flight.
+func (r *route) split() {
+	for _, rule := range r.rules {
+		if rule.counted {
+			r.counted = append(r.counted, rule)
+		}
+	}
+}
