@@ -1,7 +1,7 @@
 # Everything a contributor needs. `make test` runs every test and needs only Go, make and apt-get (or Chromium and Redis
 # already installed).
 
-.PHONY: all test check deps bench bench-peers bench-overload tour screenshot fmt
+.PHONY: all test check deps bench bench-suite bench-peers bench-overload tour screenshot fmt
 
 all: test
 
@@ -25,6 +25,11 @@ test: deps check
 # bench prints what one decision costs; quote medians, these figures move with the machine.
 bench:
 	go test -run '^$$' -bench . -benchmem -count 5 ./limits ./queue ./limits/concurrency ./shed ./middleware
+
+# bench-suite plays every scenario with every arm, in virtual and in real time (some 40 minutes), and writes a report; ARGS=-quick
+# stays in virtual time and takes some ten seconds.
+bench-suite:
+	go run ./bench suite -html bench-suite.html -json bench-suite.json $(ARGS)
 
 # bench-peers and bench-overload put this library beside others; bench/peers/README.md says what they measure. The first takes
 # 4 minutes, the second 12; ARGS=-quick gives a look in half a minute.
