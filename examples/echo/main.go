@@ -23,7 +23,10 @@ import (
 
 func main() {
 	s, err := shed.New(shed.Config{
-		Limits: []shed.Limit{{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}}},
+		Limits: []shed.Limit{
+			{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}},
+			{Name: "per-ip", Per: shed.PerIP, Rule: limits.TokenBucket{Capacity: 200, Refill: limits.PerSecond(50)}}, // whatever keys it sends
+		},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -37,8 +40,10 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, func() { e.Shutdown(context.Background()) })
+	stopped := make(chan error, 1)
+	context.AfterFunc(ctx, func() { stopped <- e.Shutdown(context.Background()) }) // lets running requests finish
 	if err := e.Start("127.0.0.1:8082"); !errors.Is(err, http.ErrServerClosed) {
 		log.Fatal(err)
 	}
+	<-stopped
 }

@@ -26,7 +26,10 @@ func main() {
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "hello") })
 
 	s, err := shed.New(shed.Config{
-		Limits: []shed.Limit{{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}}},
+		Limits: []shed.Limit{
+			{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}},
+			{Name: "per-ip", Per: shed.PerIP, Rule: limits.TokenBucket{Capacity: 200, Refill: limits.PerSecond(50)}}, // whatever keys it sends
+		},
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -36,9 +39,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	server := &http.Server{Addr: "127.0.0.1:8081", Handler: middleware.Shed(s)(mux), ReadHeaderTimeout: 5 * time.Second}
-	context.AfterFunc(ctx, func() { server.Shutdown(context.Background()) })
+	stopped := make(chan error, 1)
+	context.AfterFunc(ctx, func() { stopped <- server.Shutdown(context.Background()) }) // lets running requests finish
 	log.Printf("listening on http://%s/", server.Addr)
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		log.Fatal(err)
 	}
+	<-stopped
 }
