@@ -57,6 +57,40 @@ func TestEventsArriveAtOnce(t *testing.T) {
 	})
 }
 
+// long-lived: streams that nobody has announced take no place from short requests, whether the limit is 1 or 500.
+func TestAnOpenStreamTakesNobodysPlace(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		s := open(t, 1, nil)
+		end := make(chan struct{})
+		srv := w.serve(t, w.wrap(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/events" {
+				ok(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "data: first\n\n")
+			_ = http.NewResponseController(w).Flush()
+			<-end
+		})))
+		for range 3 {
+			res := send(t, srv, "GET", "/events")
+			if line, err := bufio.NewReader(res.Body).ReadString('\n'); line != "data: first\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+		}
+		allowed(t, send(t, srv, "GET", "/"))
+		if st := s.Status(); st.Streams != 3 || st.InFlight > 1 {
+			t.Errorf("%d streams, %d in flight; want 3 and at most the short one", st.Streams, st.InFlight)
+		}
+		close(end)
+		srv.Close()
+		atRest(t, s, map[string]int64{"ignored": 3, "success": 1})
+		if st := s.Status(); st.Streams != 0 {
+			t.Errorf("%d streams are left", st.Streams)
+		}
+	})
+}
+
 // writer-hijack: an upgrade as WebSocket libraries do it, without the library.
 func TestUpgradesTakeOverTheConnection(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a adapter) {

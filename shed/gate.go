@@ -24,7 +24,8 @@ type gate struct {
 
 	inFlight int
 	peak     int   // the most in flight since the last Tick
-	free     *slot // slots that were used before, to be used again
+	streams  budget // counts work that turned out to be long-lived on a route without a budget; it has no bound
+	free     *slot  // slots that were used before, to be used again
 	latency  recentLatency
 }
 
@@ -211,6 +212,19 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 		g.inFlight--
 	}
 	s.next, g.free = g.free, s
+	return answer{wake: g.settle(now)}, true
+}
+
+// Detach takes running work out from under the limit, because it has turned out to be a stream: it may last for hours, and
+// would hold its place all that time. Until Done it is counted apart. It reports false when there is nothing to do: the
+// permit has ended, or is not under the limit.
+func (g *gate) Detach(now time.Duration, s *slot, generation uint32) (answer, bool) {
+	if s.generation != generation || s.budget != nil {
+		return answer{}, false
+	}
+	s.budget = &g.streams
+	g.streams.inUse++
+	g.inFlight--
 	return answer{wake: g.settle(now)}, true
 }
 

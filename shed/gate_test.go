@@ -203,6 +203,28 @@ func TestLongLivedWorkHasItsOwnBudget(t *testing.T) {
 	}
 }
 
+func TestAStreamGivesItsPlaceBackAndIsCountedApart(t *testing.T) {
+	g := newGate(t, 1, 3, 100*ms)
+	stream, next := newTicket(), newTicket()
+	g.Offer(0, stream)
+	g.Offer(0, next)
+	a, ok := g.Detach(ms, stream.slot, stream.generation)
+	if got := woken(a); !ok || len(got) != 1 || got[0] != next || g.inFlight != 1 || g.streams.inUse != 1 {
+		t.Fatalf("detached %v, woke %v, %d in flight, %d streams; want the next one to run", ok, got, g.inFlight, g.streams.inUse)
+	}
+	if _, again := g.Detach(ms, stream.slot, stream.generation); again {
+		t.Error("detached twice")
+	}
+	g.Done(time.Hour, stream.slot, stream.generation, Success)
+	g.Done(time.Hour, next.slot, next.generation, Ignored)
+	if g.inFlight != 0 || g.streams.inUse != 0 || g.latency.typical() != 0 {
+		t.Errorf("%d in flight, %d streams, latency %v after the end", g.inFlight, g.streams.inUse, g.latency.typical())
+	}
+	if _, late := g.Detach(time.Hour, stream.slot, stream.generation); late {
+		t.Error("detached after its end")
+	}
+}
+
 // greedyLine is a discipline with room for one, where the newcomer always displaces who is there.
 type greedyLine struct{ there *queue.Waiter }
 

@@ -51,6 +51,20 @@ func (p Permit) Done(outcome Outcome) {
 	}
 }
 
+// Detach says that the work has turned out to be a stream or an upgraded connection: its place under the concurrency limit
+// is free from now on, while rules that count what is in flight still count it until Done. It is for routes that are not
+// known to be long-lived; better give those a budget with Route.LongLived. A second call, or one after Done, does nothing.
+func (p Permit) Detach() {
+	if p.slot == nil {
+		return
+	}
+	now := p.s.clock.now()
+	p.s.mu.Lock()
+	a, _ := p.s.gate.Detach(now, p.slot, p.generation)
+	p.s.unlock()
+	p.s.wake(a.wake)
+}
+
 // charged notes what the rules said, for Verdicts. The slot's memory for it is used again and again.
 func (p Permit) charged(decision *limits.Decision) {
 	if decision.Len() > 0 {

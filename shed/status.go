@@ -40,6 +40,8 @@ type Status struct {
 	Finished map[string]int64  `json:"finished"`
 	Rules    []RuleStatus      `json:"rules"`
 	Budgets  []LongLivedStatus `json:"long_lived,omitempty"`
+	// Streams is how many permits were detached: streams on routes without a budget of their own.
+	Streams int `json:"streams"`
 	// RefundErrors counts refunds that the store could not make.
 	RefundErrors int64 `json:"refund_errors,omitempty"`
 }
@@ -100,6 +102,7 @@ func (s *Shedder) readGate(st *Status) []queue.Backlog {
 	st.Limit, st.Estimate, st.InFlight = g.limit(), g.estimate.Limit(), g.inFlight
 	st.Waiting, st.QueueCapacity = g.line.Len(), g.line.Cap()
 	st.Latency, st.Concurrency = Duration(g.latency.typical()), g.estimate.Status()
+	st.Streams = g.streams.inUse
 	for _, r := range s.settings.config.Routes {
 		if b := s.settings.routes[r.Name].budget; b != nil {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})

@@ -76,6 +76,7 @@ var (
 	goneDesc     = desc("gone_total", "Callers that left before they were answered.")
 	decisionDesc = desc("rule_decisions_total", "Decisions by rule.", "rule", "decision")
 	overSoftDesc = desc("rule_over_soft_total", "Admitted requests that went over the soft rate of a burst.", "rule")
+	streamsDesc  = desc("streams", "Streams on routes without a budget of their own.")
 	budgetDesc   = desc("long_lived_in_use", "Long-lived requests by route.", "route")
 )
 
@@ -90,7 +91,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.refused.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		limitDesc, estimateDesc, inFlightDesc, waitingDesc, newestDesc, parkedDesc, pressureDesc, admittedDesc, exemptDesc, goneDesc,
-		decisionDesc, overSoftDesc, budgetDesc,
+		decisionDesc, overSoftDesc, streamsDesc, budgetDesc,
 	} {
 		ch <- d
 	}
@@ -141,6 +142,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		}
 		counter(overSoftDesc, r.OverSoft, r.Name)
 	}
+	gauge(streamsDesc, float64(st.Streams))
 	for _, b := range st.Budgets {
 		gauge(budgetDesc, float64(b.InUse), b.Route)
 	}

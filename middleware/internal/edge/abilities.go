@@ -29,7 +29,10 @@ func (f flusher) FlushError() error {
 // Hijack takes over the connection; what happens on it from then on says nothing about capacity.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := h.rec.ResponseWriter.(http.Hijacker).Hijack()
-	h.rec.hijacked = h.rec.hijacked || err == nil
+	if err == nil && !h.rec.hijacked {
+		h.rec.hijacked = true
+		h.rec.permit.Detach()
+	}
 	return conn, rw, err
 }
 

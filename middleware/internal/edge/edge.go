@@ -106,6 +106,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 	}
 	var rec *recorder
 	v.Writer, rec = record(w, e.shedder)
+	rec.permit = permit
 	if !route.longLived {
 		v.rec = rec
 	}

@@ -12,22 +12,31 @@ import (
 type recorder struct {
 	http.ResponseWriter
 	shedder  *shed.Shedder
-	status   int // the final one; 0 until it is sent
+	permit   shed.Permit // given back early when the response turns out to be a stream
+	status   int         // the final one; 0 until it is sent
 	hijacked bool
 }
 
 // WriteHeader remembers the status. Informational ones are on the way to it; 101 is final.
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
-		w.status = status
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.begins(status)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // sends notes that a body goes out, which implies a status.
-func (w *recorder) sends() {
-	if w.status == 0 {
-		w.status = http.StatusOK
+func (w *recorder) sends() { w.begins(http.StatusOK) }
+
+// begins notes the final status, the first one that is said. An event stream or an upgrade may last for hours, so from here
+// on it holds no place under the concurrency limit.
+func (w *recorder) begins(status int) {
+	if w.status != 0 {
+		return
+	}
+	w.status = status
+	if status == http.StatusSwitchingProtocols || streams(w.Header()) {
+		w.permit.Detach()
 	}
 }
 
