@@ -23,7 +23,7 @@ type gate struct {
 	maxWait  time.Duration
 
 	inFlight int
-	peak     int   // the most in flight since the last Tick
+	peak     int    // the most in flight since the last Tick
 	streams  budget // counts work that turned out to be long-lived on a route without a budget; it has no bound
 	free     *slot  // slots that were used before, to be used again
 	latency  recentLatency

@@ -3,6 +3,7 @@ package shed
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // settings is the configuration as Admit uses it: checked whole, compiled, never changed.
@@ -85,6 +86,8 @@ func checkRoute(r Route) error {
 	switch {
 	case r.Name == "":
 		return errors.New("a route needs a name")
+	case strings.Contains(r.Match, "/:"):
+		return fmt.Errorf("match %q would match a colon to the letter; patterns are net/http's, write {id} for Echo's :id", r.Match)
 	case r.Cost < 0:
 		return fmt.Errorf("cost %d is negative; leave it out for 1", r.Cost)
 	case r.Priority < Sheddable || r.Priority > CriticalPlus:

@@ -24,6 +24,7 @@ func TestBadConfigurationIsRefusedWithWhatToDo(t *testing.T) {
 		{"negative capacity", Config{Limits: []Limit{bucket("x", -1, 1)}}, "x"},
 		{"route twice", Config{Routes: []Route{{Name: "r"}, {Name: "r"}}}, "used twice"},
 		{"nameless route", Config{Routes: []Route{{Match: "GET /"}}}, "needs a name"},
+		{"a pattern of Echo's", Config{Routes: []Route{{Name: "r", Match: "POST /orders/:id"}}}, "write {id}"},
 		{"negative cost", Config{Routes: []Route{{Name: "r", Cost: -1}}}, "negative"},
 		{"exempt and long-lived", Config{Routes: []Route{{Name: "r", Exempt: true, LongLived: 1}}}, "exempt"},
 		{"exempt and limited", Config{

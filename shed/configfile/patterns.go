@@ -110,6 +110,8 @@ func fault(pattern string) string {
 		return "methods are written in capitals"
 	case strings.ContainsAny(strings.TrimLeft(rest, " "), " \t"):
 		return "there is a space in it"
+	case strings.Contains(rest, "/:"), strings.Contains(method, "/:"):
+		return "a segment that begins with a colon would be matched to the letter"
 	}
 	return register(http.NewServeMux(), pattern)
 }
