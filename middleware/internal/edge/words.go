@@ -17,10 +17,11 @@ func (a *answers) detail(r *shed.Rejection) string {
 	case shed.InFlight:
 		return "Too many of your requests are running at once under the rule " + quoted(r.Rule) + ". Let some of them end, then try again."
 	case shed.NoIdentity:
+		s := "It cannot be told who is asking or from where, and this service has to know."
 		if a.keyHeader != "" {
-			return "It cannot be told who is asking, and this service has to know. Send an API key in the field " + a.keyHeader + "."
+			s += " Send an API key in the field " + a.keyHeader + "."
 		}
-		return "It cannot be told who is asking, and this service has to know."
+		return s + " A proxy on the way has to pass your address on."
 	case shed.FeatureOff:
 		if r.Words != "" {
 			return r.Words
