@@ -10,6 +10,28 @@
 //	metrics.Watch(s)
 //	prometheus.MustRegister(metrics)
 //
-// Labels are bounded: names of configured rules and routes, priorities, reasons, outcomes and signals. A client's name or key is never
+// # Metrics
+//
+//	spillway_admitted_total                              requests that got a permit
+//	spillway_refused_total{route, reason, rule}          refused requests
+//	spillway_exempt_total                                requests to exempt routes that passed
+//	spillway_gone_total                                  callers that left before they were answered
+//	spillway_rule_decisions_total{rule, decision}        admitted, delayed, refused; would_refuse by rules that only watch
+//	spillway_rule_over_soft_total{rule}                  admitted above the soft rate of a burst
+//	spillway_wait_seconds{route}                         how long admitted requests waited
+//	spillway_service_seconds{route, outcome}             how long permits were held
+//	spillway_limit, spillway_limit_estimate              how many may run at once; and before health lowers it
+//	spillway_in_flight                                   requests under the limit
+//	spillway_waiting{priority}                           requests in the line
+//	spillway_newest_first{priority}                      1 while refusals of that priority last
+//	spillway_parked                                      requests that wait for a delaying rule's turn
+//	spillway_streams, spillway_long_lived_in_use{route}  streams without and with a budget of their own
+//	spillway_pressure{signal}                            0 to 1; missing while a signal has no opinion, as in the warm-up
+//
+// Worth a page: refusals that last, such as
+// sum(rate(spillway_refused_total{reason!="over_limit"}[5m])) / sum(rate(spillway_admitted_total[5m])) > 0.05, and a limit
+// that stays at its minimum. Worth a look: any pressure above 0.5 for minutes, and rules whose refused share jumps.
+//
+// Labels are bounded: names of configured rules and routes, reasons, outcomes and signals. A client's name or key is never
 // a label.
 package telemetry

@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -249,5 +250,26 @@ spillway_rule_over_soft_total{rule="tried"} 0
 `
 	if err := testutil.CollectAndCompare(metrics, strings.NewReader(want), "spillway_rule_decisions_total", "spillway_rule_over_soft_total"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestThePackageCommentListsEveryMetric(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	descs := make(chan *prometheus.Desc, 100)
+	telemetry.New().Describe(descs)
+	close(descs)
+	n := 0
+	for d := range descs {
+		n++
+		name := strings.Split(strings.SplitN(d.String(), `fqName: "`, 2)[1], `"`)[0]
+		if !strings.Contains(string(doc), name) {
+			t.Errorf("%s is not in the package comment", name)
+		}
+	}
+	if n < 10 {
+		t.Errorf("only %d metrics were described", n)
 	}
 }
