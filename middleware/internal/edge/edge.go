@@ -26,6 +26,7 @@ type Edge struct {
 	classify func(r *http.Request, status int) shed.Outcome
 	pumpkin  interface{ Rev() string }
 	fields   *fields // nil if quotas are not shown
+	bodies   bool    // whether a limit counts the bytes of bodies
 	answers  answers
 }
 
@@ -44,7 +45,7 @@ func New(cfg Config) (*Edge, error) {
 	}
 	e := &Edge{
 		shedder: cfg.Shedder, who: who, routes: routes, classify: cfg.Classify, pumpkin: cfg.Pumpkin,
-		answers: answers{keyHeader: who.TakesAPIKeys()},
+		answers: answers{keyHeader: who.TakesAPIKeys()}, bodies: cfg.Shedder.Counts(shed.RequestBytes),
 	}
 	if e.classify == nil {
 		e.classify = Classify
@@ -94,11 +95,18 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 	if exempt && e.who.Exempts(id.Peer) {
 		return Visit{Writer: w}, nil
 	}
-	permit, err := e.shedder.Admit(r.Context(), shed.Request{
-		Client: id.Client, Anonymous: id.Anonymous, IP: id.IP, Route: route.name, Exempt: exempt,
-	})
+	req := shed.Request{
+		Client: id.Client, By: id.By, Anonymous: id.Anonymous, IP: id.IP, Route: route.name, Exempt: exempt,
+	}
+	if e.bodies && r.ContentLength > 0 {
+		req.Amounts = []shed.Amount{{Unit: shed.RequestBytes, N: r.ContentLength}}
+	}
+	permit, err := e.shedder.Admit(r.Context(), req)
 	if err != nil || exempt {
 		return Visit{Writer: w, permit: permit}, err
+	}
+	if e.bodies && r.ContentLength < 0 {
+		e.pace(r, req)
 	}
 	v := Visit{edge: e, permit: permit}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 && e.fields != nil {

@@ -17,6 +17,8 @@ const DefaultAPIKeyHeader = "X-API-Key"
 type Identity struct {
 	// Client is the client's name; empty if nobody is known.
 	Client string
+	// By is the way in which the client is known, as the configuration spells it; empty if nobody is known.
+	By string
 	// Anonymous tells that nobody is known and that the configuration takes no offence.
 	Anonymous bool
 	// IP is the client's address, of IPv6 the prefix only; the zero Addr if it is not known. It is filled in whatever
@@ -34,6 +36,9 @@ const (
 	byAPIKey
 	byIP
 )
+
+// String returns the way as the configuration spells it.
+func (w way) String() string { return [...]string{"principal", "api_key", "ip"}[w] }
 
 // Resolver finds out who sent a request. Make one with New.
 type Resolver struct {
@@ -58,6 +63,7 @@ func (r *Resolver) Identify(req *http.Request, principal string) Identity {
 	id.IP = canonical(addr, r.ipv6Bits)
 	for _, w := range r.ways {
 		if id.Client = r.name(w, req, principal, id.IP); id.Client != "" {
+			id.By = w.String()
 			return id
 		}
 	}

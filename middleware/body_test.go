@@ -1,0 +1,99 @@
+package middleware_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/shed"
+)
+
+// uploads is a service in which each client may send 1000 bytes at once and 100 a second.
+func uploads(t *testing.T) http.Handler {
+	t.Helper()
+	s, err := shed.New(shed.Config{
+		Limits: []shed.Limit{
+			{Name: "upload", Rule: limits.TokenBucket{Capacity: 1000, Refill: limits.PerSecond(100)}, Unit: shed.RequestBytes},
+			{Name: "anonymous", Rule: limits.TokenBucket{Capacity: 50, Refill: limits.PerSecond(1)}, For: []string{"ip"}},
+		},
+		Health: health.Config{Off: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return middleware.Shed(s)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		if err := r.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("X-Read", time.Duration(n).String())
+	}))
+}
+
+// upload sends n bytes, with or without saying so before.
+func upload(h http.Handler, n int, announced bool) *http.Response {
+	r := httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", n)))
+	r.Header.Set("X-API-Key", "k")
+	if !announced {
+		r.ContentLength = -1
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestABodyIsRefusedByItsLengthBeforeItIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := uploads(t)
+		if r := upload(h, 700, true); r.StatusCode != 200 || r.Header.Get("RateLimit") != `"upload";r=300;t=1` {
+			t.Errorf("%v %v", r.Status, r.Header)
+		}
+		if r := upload(h, 500, true); r.StatusCode != 429 || r.Header.Get("Retry-After") != "2" {
+			t.Errorf("%v %v", r.Status, r.Header)
+		}
+		if r := upload(h, 1001, true); r.StatusCode != 429 || r.Header.Get("Retry-After") != "" {
+			t.Errorf("more than can ever pass: %v %v", r.Status, r.Header)
+		}
+		time.Sleep(2 * time.Second)
+		if r := upload(h, 500, true); r.StatusCode != 200 {
+			t.Errorf("%v %v", r.Status, r.Header)
+		}
+	})
+}
+
+func TestABodyOfUnknownLengthIsReadAtThePaceOfItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, start := uploads(t), time.Now()
+		if r := upload(h, 1500, false); r.StatusCode != 200 || r.Header.Get("X-Read") != "1.5µs" {
+			t.Errorf("%v %v", r.Status, r.Header)
+		}
+		if took := time.Since(start); took != 5*time.Second { // 1000 at once, 500 at 100 a second
+			t.Errorf("1500 bytes took %v, want 5s", took)
+		}
+	})
+}
+
+func TestALimitForAddressesLeavesClientsWithAKeyAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := uploads(t)
+		if r := upload(h, 1, true); strings.Contains(r.Header.Get("RateLimit"), "anonymous") {
+			t.Errorf("%v", r.Header)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
+		if got := w.Header().Get("RateLimit"); !strings.Contains(got, `"anonymous";r=49`) {
+			t.Errorf("%q", got)
+		}
+	})
+}
