@@ -30,8 +30,8 @@ func (d *demo) greet(w io.Writer) {
 	fmt.Fprintf(w, `
 Try:
   curl -i %s/api/items
-  for i in $(seq 25); do curl -s -o /dev/null -w '%%{http_code} ' %[1]s/api/items; done; echo
-  curl -X PUT %s/items/try -H "Authorization: Bearer %s" -H 'Content-Type: application/json' -d '{"severity":"major","message":{"en":"No reports today."},"features":{"reports":{"off":1}},"reason":"trying"}'
+  curl -s --parallel --parallel-immediate -o /dev/null -w '%%{http_code} ' '%[1]s/api/items?[1-25]'; echo
+  curl -X PUT %s/items/try -H "Authorization: Bearer %s" -H 'Content-Type: application/json' -d '{"severity":"major","message":{"en":"No reports today."},"features":{"reports":{"off":1}},"reason":"trying"}' && curl -i %[1]s/api/report
 
 Stop with Ctrl-C.
 `, app, admin, token)

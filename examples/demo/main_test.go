@@ -248,7 +248,7 @@ func TestItGreetsWithAddressesTokenAndThreeLinesToTry(t *testing.T) {
 				code <- run(ctx, []string{"-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, out, io.Discard)
 			}()
 			text := out.waitFor(t, "Stop with Ctrl-C")
-			if n := strings.Count(text, "curl "); n != 3 {
+			if n := strings.Count(text, "\n  curl "); n != 3 {
 				t.Errorf("%d curl lines, want 3:\n%s", n, text)
 			}
 			if !strings.Contains(text, c.says) || strings.Contains(text, c.hides) {
