@@ -20,6 +20,10 @@ type Config struct {
 	// where shed.Clients.Identify lists "principal", or lists nothing. Nil means that there is no such authentication.
 	Principal func(*http.Request) string
 
+	// Plan returns the name of the client's plan, for limits that have other rules for it; "" means none. Nil means that there
+	// are no plans.
+	Plan func(*http.Request) string
+
 	// Route returns the name of the route, before patterns are tried; "" means that patterns decide. Nil means "" always.
 	// It must return the names of a fixed set, never a path.
 	Route func(*http.Request) string
@@ -94,6 +98,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Config) hints(r *http.Request) (hints edge.Hints) {
 	if c.Principal != nil {
 		hints.Principal = c.Principal(r)
+	}
+	if c.Plan != nil {
+		hints.Plan = c.Plan(r)
 	}
 	if c.Route != nil {
 		hints.Route = c.Route(r)

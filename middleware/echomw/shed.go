@@ -24,6 +24,10 @@ type Config struct {
 	// where shed.Clients.Identify lists "principal", or lists nothing. Nil means that there is no such authentication.
 	Principal func(echo.Context) string
 
+	// Plan returns the name of the client's plan, for limits that have other rules for it; "" means none. Nil means that there
+	// are no plans.
+	Plan func(echo.Context) string
+
 	// Route returns the name of the route, before patterns are tried; "" means that patterns decide, and after them c.Path().
 	// Nil means "" always. It must return the names of a fixed set, never a URL's path.
 	Route func(echo.Context) string
@@ -81,6 +85,9 @@ func (cfg *Config) hints(c echo.Context) edge.Hints {
 	hints := edge.Hints{Label: c.Path()}
 	if cfg.Principal != nil {
 		hints.Principal = cfg.Principal(c)
+	}
+	if cfg.Plan != nil {
+		hints.Plan = cfg.Plan(c)
 	}
 	if cfg.Route != nil {
 		hints.Route = cfg.Route(c)

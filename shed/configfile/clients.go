@@ -10,9 +10,11 @@ import (
 	"github.com/spillway-go/spillway/shed"
 )
 
+var identifyWords = []string{"principal", "api_key", "ip"}
+
 var clientsShape = shape{
 	keys: []key{
-		{name: "identify", kind: kindWords, words: []string{"principal", "api_key", "ip"}},
+		{name: "identify", kind: kindWords, words: identifyWords},
 		{name: "api_key_header", kind: kindText},
 		{name: "trusted_proxies", kind: kindTexts},
 		{name: "forwarded", kind: kindText},

@@ -86,8 +86,10 @@ func typeOf(k key) string {
 		return "true or false"
 	case kindDuration:
 		return "duration"
-	case kindRate:
+	case kindRate, kindQuota:
 		return "rate"
+	case kindNamed:
+		return "mapping of names"
 	case kindWord:
 		return "one of " + words
 	case kindWords:
@@ -118,6 +120,12 @@ func flow(v any) string {
 			all = append(all, flow(item))
 		}
 		return "[" + strings.Join(all, ", ") + "]"
+	case map[string]any:
+		var all []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, name+": "+flow(v[name]))
+		}
+		return "{" + strings.Join(all, ", ") + "}"
 	case string:
 		if strings.ContainsAny(v, "{}: ") {
 			v, _ := json.Marshal(v)

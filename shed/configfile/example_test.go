@@ -47,13 +47,13 @@ limits:
   - name: per-client
     token_bucket: {capacity: -20, refill: 5/s}
   - name: site
-    burst: {soft: 100/s, hard: 200/s}
+    burst: {soft: 100/s, hard: 600/min}
 queue: {capcity: 200}
 `), configfile.Config{})
 	fmt.Println(err)
 	// Output:
 	// service.yaml:4: limits[0].token_bucket.capacity: -20 is out of range; use 0 to 9007199254740992
-	// service.yaml:6: limits[1].burst: not available in this version; use token_bucket or leaky_bucket
+	// service.yaml:6: limits[1].burst: soft 100/s and hard 600/min have different periods; write both as N/s, for rates are not converted
 	// service.yaml:7: queue.capcity: unknown key; did you mean capacity?
 }
 

@@ -10,52 +10,39 @@ import (
 	"github.com/spillway-go/spillway/shed"
 )
 
-const (
-	useBucket = "use token_bucket or leaky_bucket"
-	maxAmount = 1 << 53 // what every program that reads the file, in any language, can hold exactly
-)
+const maxAmount = 1 << 53 // what every program that reads the file, in any language, can hold exactly
 
 var (
 	scopeWords  = []string{"client", "ip", "ip_prefix", "route", "client_route", "global"}
 	scopes      = []shed.Scope{shed.PerClient, shed.PerIP, shed.PerIPPrefix, shed.PerRoute, shed.PerClientRoute, shed.Global}
 	excessWords = []string{"reject", "delay"}
-	ruleNames   = []string{"token_bucket", "leaky_bucket", "burst", "fixed_window", "sliding_log", "sliding_window", "in_flight"}
+	modeWords   = []string{"enforce", "shadow"}
+	unitWords   = []string{shed.Requests, shed.RequestBytes}
 )
 
+// notCounted is the way out for units that nothing in front of the program counts.
+const notCounted = "let the program count them: shed.Limit has a Unit, and a Shedder a Flow for it"
+
 var limitShape = shape{
-	keys: []key{
+	keys: slices.Concat([]key{
 		{name: "name", kind: kindText, required: "per-client"},
-		{name: "token_bucket", kind: kindSection, in: &tokenBucketShape},
-		{name: "leaky_bucket", kind: kindSection, in: &leakyBucketShape},
+	}, ruleKeys, []key{
 		{name: "per", kind: kindWord, words: scopeWords},
 		{name: "excess", kind: kindWord, words: excessWords},
 		{name: "max_wait", kind: kindDuration, min: int64(time.Millisecond), max: longestWait},
 		{name: "routes", kind: kindTexts},
-	},
+		{name: "unit", kind: kindWord, words: unitWords, later: map[string]string{
+			shed.ResponseBytes: notCounted, shed.Messages: notCounted,
+		}},
+		{name: "for", kind: kindWords, words: identifyWords},
+		{name: "plans", kind: kindNamed, in: &planShape},
+		{name: "mode", kind: kindWord, words: modeWords},
+	}),
 	later: map[string]string{
-		"burst":          useBucket,
-		"fixed_window":   useBucket,
-		"sliding_log":    useBucket,
-		"sliding_window": useBucket,
-		"in_flight":      "use the section concurrency, or long_lived on a route",
-		"plans":          "remove it: one rule holds for all clients",
-		"unit":           "remove it: limits count requests, weighed by the route's cost",
-		"for":            "remove it, or use per: ip for clients without a key",
-		"guarantee":      "remove it: balances are exact in one process",
-		"mode":           "remove it: a limit always acts",
-		"on_failure":     "remove it: a store in memory does not fail",
+		"guarantee":  "remove it: balances are exact in one process",
+		"on_failure": "remove it: a store in memory does not fail",
 	},
 }
-
-var tokenBucketShape = shape{keys: []key{
-	{name: "capacity", kind: kindInteger, min: 0, max: maxAmount, required: "20"},
-	{name: "refill", kind: kindRate, required: "5/s"},
-}}
-
-var leakyBucketShape = shape{keys: []key{
-	{name: "leak", kind: kindRate, required: "50/s"},
-	{name: "capacity", kind: kindInteger, min: 0, max: maxAmount, required: "100"},
-}}
 
 // limitList reads the section limits. Routes are those of the whole configuration, for limits to refer to; nil means that
 // they are not known, because their section is wrong itself.
@@ -81,95 +68,75 @@ func limit(o object, name string, routes *[]shed.Route) shed.Limit {
 	if o.has("max_wait") && l.Excess != shed.Delay {
 		o.fields["max_wait"].fail("has no meaning without excess: delay", "add excess: delay, or remove max_wait")
 	}
-	rule, at := o.rule()
-	if rule == nil {
-		return l
+	if i, ok := o.word("unit"); ok {
+		l.Unit = unitWords[i]
+		o.bytes = l.Unit == shed.RequestBytes
 	}
-	l.Rule = rule
-	// Building the policy finds what only the arithmetic knows, such as a bucket that would take longer than time itself.
-	built := rule
-	if l.Excess == shed.Delay {
-		built = limits.Delay{Rule: rule, MaxWait: l.MaxWait}
+	if i, ok := o.word("mode"); ok {
+		l.Shadow = modeWords[i] == "shadow"
 	}
-	if _, err := limits.NewPolicy("limit", built); err != nil {
-		at.fail(split(err, "use a smaller capacity", `limits: policy "limit"`, "excess: delay", "token_bucket", "leaky_bucket"))
+	if l.Shadow && l.Excess == shed.Delay {
+		o.fields["mode"].fail("a shadow cannot delay", "use excess: reject to see what it would not let pass at once")
 	}
+	l.For = o.words("for")
+	l.Rule = o.checkedRule(&l)
+	o.plans(&l)
 	return l
 }
 
-// rule returns the limit's one rule and where it stands. It is nil when it could not be read, which has been reported then.
-func (o object) rule() (limits.Rule, value) {
-	if slices.ContainsFunc(ruleNames, func(name string) bool { return o.absent[name] }) {
-		return nil, o.value // there is a rule, and it has been refused
+// plans reads the rules of plans.
+func (o object) plans(l *shed.Limit) {
+	names, all := o.named("plans")
+	if len(names) == 0 {
+		return
 	}
-	var written []string
-	for _, name := range ruleNames {
-		if o.has(name) {
-			written = append(written, name)
+	if l.Per != shed.PerClient && l.Per != shed.PerClientRoute {
+		o.fields["plans"].fail("plans need a balance that belongs to one client", "use per: client or per: client_route")
+	}
+	l.Plans = make(map[string]limits.Rule, len(names))
+	for i, plan := range all {
+		plan.bytes = o.bytes
+		rule := plan.checkedRule(l)
+		if rule == nil {
+			continue
 		}
-	}
-	switch len(written) {
-	case 0:
-		o.fail("has no rule", "add token_bucket: {capacity: 20, refill: 5/s}, or a leaky_bucket")
-		return nil, o.value
-	case 2:
-		slices.SortFunc(written, func(a, b string) int { return o.fields[a].line - o.fields[b].line })
-		o.fields[written[1]].fail("is a second rule, beside "+written[0], "keep one, or make two limits")
-		return nil, o.value
-	}
-	at := o.fields[written[0]]
-	b, ok := o.section(written[0])
-	if !ok {
-		return nil, at
-	}
-	capacity, haveCapacity := b.integer("capacity")
-	switch written[0] {
-	case "token_bucket":
-		if refill, ok := b.rate("refill"); ok && haveCapacity {
-			return limits.TokenBucket{Capacity: capacity, Refill: refill}, at
+		_, counts := rule.(limits.InFlight)
+		if _, all := l.Rule.(limits.InFlight); l.Rule != nil && all != counts {
+			plan.fail("only all rules of a limit can be in_flight, or none", "make two limits")
 		}
-	case "leaky_bucket":
-		if leak, ok := b.rate("leak"); ok && haveCapacity {
-			return limits.LeakyBucket{Capacity: capacity, Leak: leak}, at
-		}
+		l.Plans[names[i]] = rule
 	}
-	return nil, at
 }
 
-// rate returns the rate under a key; it is false when there is none that is right.
-func (o object) rate(name string) (limits.Rate, bool) {
-	v, _, ok := o.at(name, kindRate)
-	if !ok {
-		return limits.Rate{}, false
+// checkedRule returns the one rule of a limit, or of a plan, if l can have it; otherwise it is nil, and that has been
+// reported.
+func (o object) checkedRule(l *shed.Limit) limits.Rule {
+	rule, at := o.rule()
+	if rule == nil {
+		return nil
 	}
-	s, ok := v.scalar("a rate", "a rate such as 5/s")
-	if !ok {
-		return limits.Rate{}, false
+	built := rule
+	switch rule.(type) {
+	case limits.TokenBucket, limits.LeakyBucket:
+		if l.Excess == shed.Delay {
+			built = limits.Delay{Rule: rule, MaxWait: l.MaxWait}
+		}
+	case limits.InFlight:
+		if l.Unit != "" && l.Unit != shed.Requests {
+			at.fail("counts requests, and not "+l.Unit, "remove the unit")
+			return nil
+		}
 	}
-	if wholeNumber.MatchString(s.text) {
-		amount := strings.TrimPrefix(s.short(), "-")
-		v.fail(s.short()+" does not say in which time", "write "+amount+"/s or "+amount+"/min")
-		return limits.Rate{}, false
+	if built == rule && l.Excess == shed.Delay {
+		at.fail("cannot delay", "use token_bucket or leaky_bucket, or remove excess: delay")
+		return nil
 	}
-	if len(s.text) > 64 {
-		v.fail(shown(s.text)+" is not a rate", "write it like 5/s, 10000/min or 1/13s")
-		return limits.Rate{}, false
+	// Building the policy finds what only the arithmetic knows, such as a bucket that would take longer than time itself.
+	if _, err := limits.NewPolicy("limit", built); err != nil {
+		at.fail(split(err, "use a smaller capacity", append([]string{`limits: policy "limit"`, "excess: delay"}, ruleNames...)...))
+		return nil
 	}
-	if strings.Contains(s.text, "B/") {
-		v.fail(shown(s.text)+" counts bytes, and limits of bytes are not available in this version", "count requests, such as 5/s")
-		return limits.Rate{}, false
-	}
-	if strings.Contains(s.text, ".") {
-		v.fail(shown(s.text)+" has a fraction", "lengthen the period instead: 0.5/s is 1/2s")
-		return limits.Rate{}, false
-	}
-	r, err := limits.ParseRate(s.text)
-	if err != nil {
-		what, mend := split(err, "write it like 5/s, 10000/min or 1/13s", fmt.Sprintf("limits: rate %q", s.text))
-		v.fail(shown(s.text)+": "+what, mend)
-		return limits.Rate{}, false
-	}
-	return r, true
+	return rule
 }
 
 // routes returns the names of routes that the limit is bound to.
@@ -209,13 +176,15 @@ func (o object) routes(routes *[]shed.Route) []string {
 // name returns the name under a key: it goes into headers, metrics and logs, so it is short printable ASCII.
 func (o object) name(key string) string {
 	s := o.text(key)
-	for _, r := range s {
-		if r <= ' ' || r > '~' || r == '"' || r == '\\' || len(s) > 64 {
-			o.fields[key].fail(shown(s)+" cannot be a name", "use up to 64 letters, digits, dashes and underscores")
-			return ""
-		}
+	if s != "" && !isName(s) {
+		o.fields[key].fail(shown(s)+" cannot be a name", "use up to 64 letters, digits, dashes and underscores")
+		return ""
 	}
 	return s
+}
+
+func isName(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
 // unique reports a name that an earlier entry of the list has.

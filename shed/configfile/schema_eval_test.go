@@ -90,7 +90,13 @@ func (n *node) objectFaults(path string, v map[string]any) (all []string) {
 				fault("%s needs %s", name, also)
 			}
 		}
-		if p := n.Properties[name]; p != nil {
+		p := n.Properties[name]
+		for pattern, named := range n.PatternProperties {
+			if regexp.MustCompile(pattern).MatchString(name) {
+				p = named
+			}
+		}
+		if p != nil {
 			all = append(all, p.faults(path+"."+name, below)...)
 		} else if n.Additional != nil {
 			fault("unknown key %s", name)

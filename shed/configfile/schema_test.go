@@ -21,6 +21,7 @@ type node struct {
 	Default           any                 `json:"default"`
 	Examples          []any               `json:"examples"`
 	Properties        map[string]*node    `json:"properties"`
+	PatternProperties map[string]*node    `json:"patternProperties"`
 	Required          []string            `json:"required"`
 	Additional        *bool               `json:"additionalProperties"`
 	MinProperties     int                 `json:"minProperties"`
@@ -114,6 +115,7 @@ func compareKey(path string, k key, p *node) (all []string) {
 	types := map[kind]string{
 		kindText: "string", kindInteger: "integer", kindNumber: "number", kindBoolean: "boolean", kindDuration: "string",
 		kindRate: "string", kindWord: "string", kindWords: "array", kindTexts: "array", kindSection: "object", kindSections: "array",
+		kindQuota: "string", kindNamed: "object",
 	}
 	if p.Type != types[k.kind] {
 		differ("type is %s in the schema, %s in the decoder", p.Type, types[k.kind])
@@ -129,6 +131,13 @@ func compareKey(path string, k key, p *node) (all []string) {
 			differ("the decoder allows %d items", k.max)
 		}
 		return append(all, compare(path+"[]", k.in, p.Items)...)
+	case kindNamed:
+		for _, below := range p.PatternProperties {
+			all = append(all, compare(path+".NAME", k.in, below)...)
+		}
+		if len(p.PatternProperties) != 1 || p.Additional == nil || *p.Additional || len(p.Properties) > 0 {
+			differ("must be an object with one pattern of names")
+		}
 	case kindInteger, kindNumber:
 		unit := map[kind]float64{kindInteger: 1, kindNumber: 1000}[k.kind]
 		if p.Minimum == nil || p.Maximum == nil || *p.Minimum*unit != float64(k.min) || *p.Maximum*unit != float64(k.max) {
@@ -142,7 +151,7 @@ func compareKey(path string, k key, p *node) (all []string) {
 		if p.Items == nil || !slices.Equal(p.Items.Enum, k.words) {
 			differ("words are not %v in the schema", k.words)
 		}
-	case kindDuration, kindRate:
+	case kindDuration, kindRate, kindQuota:
 		if p.Pattern == "" {
 			differ("has no pattern")
 		}
@@ -246,7 +255,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"concurrency.algorithm": "gradient2", "queue.capacity": 200.0, "queue.max_wait": "500ms",
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
 		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.admin.listen": DefaultAdminListen,
-		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "routes.cost": 1.0,
+		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "routes.cost": 1.0,
 		"routes.priority": "critical", "routes.exempt": false,
 	}
 	for _, signal := range []string{"cpu", "throttle", "memory", "heap", "memory_stall", "host_cpu"} {

@@ -121,6 +121,17 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}, Per: shed.PerIP},
 				{Name: "smooth-writes", Rule: limits.LeakyBucket{Capacity: 100, Leak: limits.PerSecond(50)}, Per: shed.PerClientRoute,
 					Excess: shed.Delay, MaxWait: 3 * time.Second, Routes: []string{"write"}},
+				{Name: "site", Rule: limits.Burst{Soft: limits.PerSecond(100), Hard: limits.PerSecond(200), Total: limits.PerMinute(10_000)},
+					Per: shed.Global, Shadow: true},
+				{Name: "uploads", Rule: limits.TokenBucket{Capacity: 10 << 20, Refill: limits.Rate{Amount: 64 << 10, Per: time.Second, Bytes: true}},
+					Unit: shed.RequestBytes, For: []string{"api_key"}, Plans: map[string]limits.Rule{
+						"premium": limits.SlidingWindow{Quota: limits.Rate{Amount: 1 << 20, Per: time.Second, Bytes: true}},
+						"closed":  limits.FixedWindow{Quota: limits.Rate{Per: limits.Day}},
+					}},
+				{Name: "hourly", Rule: limits.FixedWindow{Quota: limits.PerHour(1000)}},
+				{Name: "strict", Rule: limits.SlidingLog{Quota: limits.Rate{Amount: 10, Per: 2 * time.Second}}},
+				{Name: "smooth", Rule: limits.SlidingWindow{Quota: limits.PerMinute(600)}},
+				{Name: "parallel", Rule: limits.InFlight{Max: 8}},
 			},
 			Routes: []shed.Route{
 				{Name: "reports", Match: "POST /reports", Cost: 5, Priority: shed.Sheddable, Feature: "reports"},

@@ -16,11 +16,13 @@ const (
 	kindBoolean              // true or false
 	kindDuration             // a Go duration from min to max nanoseconds
 	kindRate                 // AMOUNT/PERIOD
+	kindQuota                // AMOUNT/PERIOD, where the amount may be 0
 	kindWord                 // one of words
 	kindWords                // a list of words
 	kindTexts                // a list of strings
 	kindSection              // a mapping of the shape in
 	kindSections             // a list of such mappings
+	kindNamed                // a mapping of names to such mappings
 )
 
 // shape lists the keys that a mapping may have. Decoding, suggestions, the schema's test and the documentation's test all

@@ -32,6 +32,7 @@ type object struct {
 	shape  *shape
 	fields map[string]value
 	absent map[string]bool // the keys that are there but have been refused: not available in this version, or misspelled
+	bytes  bool            // rates may count bytes
 }
 
 // object reads v as a mapping. Keys that are unknown, twice there or not available are reported and left out. It is false
@@ -140,6 +141,42 @@ func (o object) sections(name string) (all []object, there bool) {
 		}
 	}
 	return all, true
+}
+
+// named returns the mappings under the names below a key, in the order of the file. Names may be used once.
+func (o object) named(name string) (names []string, all []object) {
+	v, k, ok := o.at(name, kindNamed)
+	if !ok {
+		return nil, nil
+	}
+	m, ok := v.node.(ast.MapNode)
+	if !ok {
+		v.fail("must be a mapping of names", "write "+name+": {premium: { ... }}")
+		return nil, nil
+	}
+	seen := map[string]bool{}
+	for it := m.MapRange(); it.Next(); {
+		t := it.Key().GetToken()
+		if t == nil || t.Position == nil {
+			continue
+		}
+		below := value{problems: v.problems, node: it.Value(), path: join(v.path, t.Value), line: t.Position.Line}
+		switch {
+		case !isName(t.Value):
+			below.fail(shown(t.Value)+" cannot be a name", "use up to 64 letters, digits, dashes and underscores")
+		case seen[t.Value]:
+			below.fail("is set twice", "keep one of them")
+		default:
+			seen[t.Value] = true
+			if s, ok := below.object(k.in); ok {
+				names, all = append(names, t.Value), append(all, s)
+			}
+		}
+	}
+	if len(seen) == 0 {
+		v.fail("is empty", "give it entries"+v.mend)
+	}
+	return names, all
 }
 
 // list reads v as a list.

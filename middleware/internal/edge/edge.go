@@ -81,6 +81,7 @@ type Hints struct {
 	Principal string // who asks
 	Route     string // the name of the route, whatever the patterns say
 	Label     string // the name of the route if no pattern matches
+	Plan      string // the client's plan
 }
 
 // Enter asks whether r may run and waits where it must. The error is for Refuse or Rejection.
@@ -97,6 +98,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 	}
 	req := shed.Request{
 		Client: id.Client, By: id.By, Anonymous: id.Anonymous, IP: id.IP, Route: route.name, Exempt: exempt,
+		Plan: hints.Plan,
 	}
 	if e.bodies && r.ContentLength > 0 {
 		req.Amounts = []shed.Amount{{Unit: shed.RequestBytes, N: r.ContentLength}}
