@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,7 @@ var (
 func main() {
 	short := flag.Bool("quick", false, "a small part of the matrix, short; its figures are too rough to be quoted")
 	only := flag.String("gates", "", "only gates whose name contains this")
+	slots := flag.Int("slots", 0, "only backends with so many slots (default 4, 16 and 128)")
 	rate := flag.Float64("together", 0, "arrivals per second of experiments that run at once (default 64000)")
 	flag.Parse()
 	m := full
@@ -43,14 +45,12 @@ func main() {
 	if *rate > 0 {
 		m.together = *rate
 	}
-	m.kinds = nil
-	for _, k := range gates.Kinds() {
-		if strings.Contains(k.Name, *only) {
-			m.kinds = append(m.kinds, k)
-		}
+	if *slots > 0 {
+		m.slots = []int{*slots}
 	}
-	if len(m.kinds) == 0 {
-		fmt.Fprintf(os.Stderr, "overload: no gate has %q in its name\n", *only)
+	m.kinds = slices.DeleteFunc(gates.Kinds(), func(k gates.Kind) bool { return !strings.Contains(k.Name, *only) })
+	if len(m.kinds) == 0 || *slots < 0 {
+		fmt.Fprintf(os.Stderr, "overload: there is no gate with %q in its name, or no backend with %d slots\n", *only, *slots)
 		os.Exit(2)
 	}
 	before := table.Load()

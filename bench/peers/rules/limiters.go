@@ -35,8 +35,10 @@ func (r rule) quota() int64 { return max(r.capacity, r.amount) }
 var (
 	// wide allows everything, and its keys are never full again, so that every limiter has to keep them.
 	wide = rule{capacity: 1 << 30, amount: 1, per: time.Second, window: time.Hour}
-	// refilled allows everything, and its keys are full again whenever they return, as those of well-behaved clients are.
-	refilled = rule{capacity: 100, amount: 1_000_000, per: time.Second, window: time.Second}
+	// refilled allows everything, and its keys are full again whenever they return, as those of well-behaved clients are. The
+	// capacity is worth a second, because some libraries deny whoever is preempted for longer than theirs is worth between
+	// reading the clock and writing the balance.
+	refilled = rule{capacity: 1 << 20, amount: 1_000_000, per: time.Second, window: time.Second}
 	// single allows one request for each key and then denies for an hour.
 	single = rule{capacity: 1, amount: 1, per: time.Hour, window: time.Hour}
 )
