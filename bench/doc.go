@@ -5,6 +5,7 @@
 //	go run ./bench run -scenario preproduction -target URL       the three checks to run before each release
 //	go run ./bench run -scenario step [-mode handler|socket]     a scenario in real time against the built-in app
 //	go run ./bench sim -scenario step -seed 1                    the same in virtual time: deterministic to the byte
+//	go run ./bench sim -scenario retry-storm -map                how long recovery takes, for many loads and triggers
 //	go run ./bench sweep -scenario sweep                         goodput and latency against offered load; -knee finds the knee
 //	go run ./bench suite [-quick]                                all scenarios, all arms, one verdict
 //	go run ./bench compare A.json B.json                         is B better than A, or is it noise?

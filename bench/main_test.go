@@ -202,6 +202,30 @@ func TestAgreementSeesADifference(t *testing.T) {
 	}
 }
 
+func TestTheMapShowsWhereAnOverloadMakesItselfPermanent(t *testing.T) {
+	s, err := scenarios.Find("retry-storm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recovery := func(arm string, load, trigger float64) float64 {
+		run, err := sim.Run(t.Context(), sim.Config{Scenario: cell(s, load, trigger, 3), Arm: arm, Level: 1, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := judge.Metric(run, &scenarios.Criterion{Metric: "recovery", Phase: "after"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := recovery("none", 0.8, 3); v < mapWatch.Seconds() {
+		t.Errorf("without protection it recovers in %v s", v)
+	}
+	if v := recovery("spillway", 0.8, 3); v > 5 {
+		t.Errorf("with Spillway it takes %v s", v)
+	}
+}
+
 func TestTheKneeIsWhereTheSlotsEnd(t *testing.T) {
 	code, out, log := bench(t.Context(), "sim", "-scenario", "capacity")
 	if code != exitPass {
@@ -212,8 +236,8 @@ func TestTheKneeIsWhereTheSlotsEnd(t *testing.T) {
 // TestTheQuickSuiteIsGreen is the claim of this project: all criteria hold, all controls bite, and what is pending is
 // pending still. The day-long soak has a test of its own.
 func TestTheQuickSuiteIsGreen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some ten seconds of computing")
+	if testing.Short() || raceDetector {
+		t.Skip("ten seconds of computing, or minutes with the race detector")
 	}
 	all, err := scenarios.All()
 	if err != nil {

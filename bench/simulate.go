@@ -22,6 +22,7 @@ func simCommand(ctx context.Context, args []string, out, log io.Writer) (int, er
 	seeds := f.Int("seeds", 1, "how many seeds, one run for each")
 	names := f.String("arms", "", "which arms, such as none,static,spillway,oracle (the best there can be); empty means the scenario's")
 	flaw := f.String("flaw", "", "break the library, to see which criteria notice: "+strings.Join(flawed.Names, ", "))
+	mapped := f.Bool("map", false, "draw how long recovery takes for many loads and triggers, instead of playing the scenario once")
 	if err := parse(f, args, 0); err != nil {
 		return exitUsage, err
 	}
@@ -34,6 +35,14 @@ func simCommand(ctx context.Context, args []string, out, log io.Writer) (int, er
 	s, err := scenarios.Find(*name)
 	if err != nil {
 		return exitUsage, usage{err}
+	}
+	if *mapped {
+		file, err := recoveryMap(ctx, s, chosen(*names, s), *flaw, *seed)
+		if err != nil {
+			return exitUsage, usage{err}
+		}
+		printMap(out, file.Map)
+		return conclude(file, &o, out)
 	}
 	file, err := simulate(ctx, s, chosen(*names, s), *flaw, *seed, *seeds)
 	if err != nil {

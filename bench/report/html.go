@@ -47,7 +47,7 @@ func HTML(w io.Writer, f *results.File) error {
 		counts[v.Status]++
 	}
 	return tmpl.Execute(w, map[string]any{
-		"File": f, "Sections": sections(f), "Pass": counts[judge.Pass], "Fail": counts[judge.Fail],
+		"File": f, "Sections": sections(f), "Heat": heat(f.Map), "Pass": counts[judge.Pass], "Fail": counts[judge.Fail],
 		"Pending": counts[judge.Pending], "Invalid": counts[judge.Invalid],
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/bench/judge"
 	"github.com/spillway-go/spillway/bench/measure"
@@ -14,27 +15,18 @@ import (
 	"github.com/spillway-go/spillway/bench/sim"
 )
 
-// file makes a result with runs of all shapes, and rows of all colours with names that try to break out.
+// file makes a result with runs of all shapes, and rows with names that try to break out.
 func file(t *testing.T) *results.File {
 	t.Helper()
-	f := &results.File{Command: "suite", Partial: true}
-	for _, name := range []string{"noisy", "sweep"} {
-		s, err := scenarios.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Quicken()
-		for _, level := range s.Levels {
-			for _, arm := range s.Arms {
-				run, err := sim.Run(t.Context(), sim.Config{Scenario: s, Arm: arm, Level: level, Seed: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				f.Runs = append(f.Runs, run)
-			}
-		}
-	}
+	f := rows()
+	f.Runs = runs(t)
 	f.Runs[0].Invalid = "the generator <b>was</b> late"
+	return f
+}
+
+// rows has one row of each status.
+func rows() *results.File {
+	f := &results.File{Command: "suite", Partial: true}
 	one := judge.Number(1)
 	for _, status := range []judge.Status{judge.Pass, judge.Fail, judge.Pending, judge.Invalid} {
 		f.Verdicts = append(f.Verdicts, judge.Verdict{
@@ -42,6 +34,29 @@ func file(t *testing.T) *results.File {
 		})
 	}
 	return f
+}
+
+// runs has a run over time and a sweep, small ones.
+func runs(t *testing.T) (all []*measure.Run) {
+	for _, name := range []string{"noisy", "sweep"} {
+		s, err := scenarios.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Phases {
+			s.Phases[i].For = 3 * time.Second
+		}
+		for _, level := range s.Levels {
+			for _, arm := range s.Arms {
+				run, err := sim.Run(t.Context(), sim.Config{Scenario: s, Arm: arm, Level: level, Seed: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, run)
+			}
+		}
+	}
+	return all
 }
 
 func TestThePageLoadsNothingAndIsComplete(t *testing.T) {
@@ -71,7 +86,7 @@ func TestThePageLoadsNothingAndIsComplete(t *testing.T) {
 
 func TestJUnitTellsFailuresErrorsAndSkippedApart(t *testing.T) {
 	var b bytes.Buffer
-	if err := JUnit(&b, file(t)); err != nil {
+	if err := JUnit(&b, rows()); err != nil {
 		t.Fatal(err)
 	}
 	var back junitSuites
@@ -85,7 +100,7 @@ func TestJUnitTellsFailuresErrorsAndSkippedApart(t *testing.T) {
 
 func TestTheMarkdownTableBeginsWithWhatIsBad(t *testing.T) {
 	var b bytes.Buffer
-	if err := Markdown(&b, file(t)); err != nil {
+	if err := Markdown(&b, rows()); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spillway-go/spillway/bench/judge"
@@ -28,6 +29,19 @@ type File struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	Verdicts []judge.Verdict   `json:"verdicts"`
 	Runs     []*measure.Run    `json:"runs"`
+	Map      *Map              `json:"map,omitempty"`
+}
+
+// Map says how long the app takes to recover from triggers of several sizes at several loads.
+type Map struct {
+	Scenario string    `json:"scenario"`
+	Seed     uint64    `json:"seed"`
+	Loads    []float64 `json:"loads"`    // before and after the trigger, multiples of C
+	Triggers []float64 `json:"triggers"` // load during it
+	Seconds  []int     `json:"seconds"`  // how long it lasts
+	Watched  float64   `json:"watched"`  // seconds after it; a recovery that takes as long has not come
+	// Recovery is in seconds, by arm, then by Seconds, Triggers and Loads.
+	Recovery map[string][][][]judge.Number `json:"recovery"`
 }
 
 // Env is the machine of a run in real time.
@@ -38,11 +52,19 @@ type Env struct {
 	MaxProcs int    `json:"gomaxprocs"`
 	CPU      string `json:"cpu,omitempty"`
 	Load     string `json:"load,omitempty"` // the load average when it was written
+	Revision string `json:"revision,omitempty"`
 }
 
 // ReadEnv describes this machine.
 func ReadEnv() *Env {
 	e := &Env{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, MaxProcs: runtime.GOMAXPROCS(0)}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				e.Revision = s.Value
+			}
+		}
+	}
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		e.Load = strings.TrimSpace(string(text))
 	}

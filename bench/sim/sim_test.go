@@ -13,14 +13,16 @@ import (
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 
-// find returns a built-in scenario in its quick form.
+// find returns a built-in scenario, shortened.
 func find(t testing.TB, name string) *scenarios.Scenario {
 	t.Helper()
 	s, err := scenarios.Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Quicken()
+	for i := range s.Phases { // long enough for every event there is, short enough for the race detector
+		s.Phases[i].For = min(s.Phases[i].For, 4*time.Second)
+	}
 	return s
 }
 
@@ -46,7 +48,7 @@ func play(t testing.TB, cfg Config) *measure.Run {
 }
 
 func TestTheSameSeedGivesTheSameBytes(t *testing.T) {
-	for _, arm := range []string{"none", "static", "spillway", "oracle"} {
+	for _, arm := range []string{"none", "spillway"} {
 		var texts [3][]byte
 		for i, seed := range []uint64{1, 1, 2} {
 			s := find(t, "retry-storm-backoff") // jitter of clients and of Retry-After, too
