@@ -57,8 +57,7 @@ func (c *climb) end(e *Estimator, w *window) {
 		// The throughput seen now is all there is: go to where the gradient would end, but not outside of what was tried.
 		c.until = e.now + min(shortestPause<<min(c.failed, 10), longestPause)
 		c.failed++
-		e.set(min(max(int(rest(e.rate, e.baseline)), c.from), e.limit), Returned)
+		e.set(min(max(int(e.alg.rest(e.rate, e.baseline)), c.from), e.limit), Returned)
 		e.settle(e.latency)
 	}
-	e.grad.anchor(e.limit, e.baseline)
 }

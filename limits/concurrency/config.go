@@ -8,12 +8,15 @@ import (
 
 // The algorithms that exist. Config.Algorithm takes these words.
 const (
-	Gradient2 = "gradient2"
-	Fixed     = "fixed"
+	Knee      = "knee"      // throughput times the latency without queueing, and a reserve
+	Gradient2 = "gradient2" // latency without queueing over latency now, from go-concurrency-limits
+	Vegas     = "vegas"     // how many wait inside the backend, from go-concurrency-limits
+	AIMD      = "aimd"      // one more until too much is dropped, from go-concurrency-limits
+	Fixed     = "fixed"     // stays at Initial
 )
 
-// planned names algorithms that the configuration knows as words but this version does not have.
-var planned = []string{"knee", "vegas", "aimd"}
+// Algorithms lists the words that Config.Algorithm takes; the first is the default.
+func Algorithms() []string { return []string{Knee, Gradient2, Vegas, AIMD, Fixed} }
 
 // Defaults of Config.
 const (
@@ -22,9 +25,9 @@ const (
 	DefaultInitial = 20
 )
 
-// Config chooses how the limit on concurrent work is found. The zero value is Gradient2 between 4 and 500, starting at 20.
+// Config chooses how the limit on concurrent work is found. The zero value is Knee between 4 and 500, starting at 20.
 type Config struct {
-	// Algorithm is "gradient2" or "fixed"; empty means gradient2.
+	// Algorithm is one of Algorithms; empty means knee.
 	Algorithm string
 	// Min and Max bound the limit; zero means 4 and 500. A fixed limit is Initial.
 	Min, Max int
@@ -36,13 +39,11 @@ type Config struct {
 // resolve returns c with its zero fields filled, or says what is wrong with it.
 func (c Config) resolve() (Config, error) {
 	if c.Algorithm == "" {
-		c.Algorithm = Gradient2
+		c.Algorithm = Knee
 	}
 	switch {
-	case slices.Contains(planned, c.Algorithm):
-		return c, fmt.Errorf("concurrency: algorithm %q is not in this version; use one of %s", c.Algorithm, existing())
-	case c.Algorithm != Gradient2 && c.Algorithm != Fixed:
-		return c, fmt.Errorf("concurrency: unknown algorithm %q; use one of %s", c.Algorithm, existing())
+	case !slices.Contains(Algorithms(), c.Algorithm):
+		return c, fmt.Errorf("concurrency: unknown algorithm %q; use one of %s", c.Algorithm, strings.Join(Algorithms(), ", "))
 	case c.Min < 0:
 		return c, fmt.Errorf("concurrency: min is %d; it must be at least 1, or 0 for the default of %d", c.Min, DefaultMin)
 	case c.Max < 0:
@@ -72,5 +73,3 @@ func (c Config) resolve() (Config, error) {
 	c.Initial = min(max(c.Initial, c.Min), c.Max)
 	return c, nil
 }
-
-func existing() string { return strings.Join([]string{Gradient2, Fixed}, ", ") }

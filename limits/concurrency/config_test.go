@@ -37,10 +37,7 @@ func TestABadConfigIsRefusedWithWhatIsWrongAndHowToMendIt(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{Config{Algorithm: "knee"}, `concurrency: algorithm "knee" is not in this version; use one of gradient2, fixed`},
-		{Config{Algorithm: "vegas"}, `concurrency: algorithm "vegas" is not in this version; use one of gradient2, fixed`},
-		{Config{Algorithm: "aimd"}, `concurrency: algorithm "aimd" is not in this version; use one of gradient2, fixed`},
-		{Config{Algorithm: "gradiant2"}, `concurrency: unknown algorithm "gradiant2"; use one of gradient2, fixed`},
+		{Config{Algorithm: "gradiant2"}, `concurrency: unknown algorithm "gradiant2"; use one of knee, gradient2, vegas, aimd, fixed`},
 		{Config{Min: -1}, `concurrency: min is -1; it must be at least 1, or 0 for the default of 4`},
 		{Config{Max: -1}, `concurrency: max is -1; it must be at least 1, or 0 for the default of 500`},
 		{Config{Initial: -1}, `concurrency: initial is -1; it must be at least 1, or 0 for the default of 20`},

@@ -15,14 +15,16 @@ type dip struct {
 	limit   int           // in effect during the dip
 	started time.Duration // when the first of a row of dips began
 	phased  time.Duration // when the phase began
-	rate    float64       // before the dip
-	mean    float64       // before the dip
-	depth   float64       // share of the slots as they seem now
+	rate    float64       // before the row, or more if a dip has shown more
+	mean    float64       // before the row
+	above   int           // the limit before this dip, which is another dip's in a row
+	was     float64       // the latency at that limit
 	longest float64       // latency that may be expected at first
 	next    time.Duration // none before, unless latency is suspicious
 	ended   time.Duration // end of the last one
 	count   int           // how many have been measured
 	row     int           // how many in this row
+	known   bool          // whether a row has come to its end
 }
 
 type dipPhase uint8
@@ -34,23 +36,32 @@ const (
 )
 
 const (
-	dipDepth   = 0.75
-	halfDepth  = 0.5 // the first time, and while nearly all of the latency turns out to be queue
+	dipDepth   = 0.75 // of the slots as they seem
+	dipDeep    = 0.5  // while all of the latency turns out to be queue
+	dipStep    = 0.4  // of the limit before, at least
 	dipSamples = 50
 	dipPeriod  = 8 * time.Second // between dips in the long run
-	dipRow     = 8               // at most so many in a row
+	dipRow     = 10              // at most so many in a row
+	dipLasting = time.Second     // how long saturation must have lasted before a dip is due
 )
 
 func (d *dip) on() bool { return d.phase != noDip }
 
+// due tells whether it is time to measure again. A backlog that drains, after a hiccup, is no time for less: once the
+// baseline has been measured a few times the next dip waits for overload that lasts.
+func (d *dip) due(e *Estimator) bool {
+	return e.now >= d.next && (d.count < 3 || e.now-e.pressed >= dipLasting)
+}
+
 // start begins a dip. It reports false if the limit is too near to its floor for one.
 func (d *dip) start(e *Estimator) bool {
 	d.rate, d.mean = e.past.rate(), e.past.mean()
-	d.started, d.row, d.depth, d.longest = e.now, 0, dipDepth, d.mean
-	if d.count == 0 {
-		d.depth = halfDepth
+	d.started, d.row, d.longest, d.was = e.now, 0, d.mean, d.mean
+	share := dipDepth
+	if !d.known {
+		share = dipDeep
 	}
-	if !d.lower(e) {
+	if !e.alg.measures() || !d.lower(e, d.depth(e, share)) {
 		d.next = e.now + dipPeriod
 		return false
 	}
@@ -58,14 +69,21 @@ func (d *dip) start(e *Estimator) bool {
 	return true
 }
 
-// lower enters the next dip of a row.
-func (d *dip) lower(e *Estimator) bool {
-	low := max(e.cfg.Min, int(d.depth*d.rate*e.baseline/float64(time.Second)))
-	if d.row >= dipRow || float64(low) > 0.9*float64(e.Limit()) {
+// depth is the limit at which a share of the slots is busy, as far as is known.
+func (d *dip) depth(e *Estimator, share float64) int {
+	return int(share * d.rate * e.baseline / float64(time.Second))
+}
+
+// lower enters the next dip of a row, at the given limit but not at less than 0.4 of the one before: what is known may be
+// wrong by any factor, and throughput is lost below the number of slots. A few steps find any number.
+func (d *dip) lower(e *Estimator, to int) bool {
+	d.above = e.Limit()
+	to = max(e.cfg.Min, to, int(dipStep*float64(d.above)))
+	if d.row >= dipRow || float64(to) > 0.9*float64(d.above) {
 		return false
 	}
 	d.row++
-	d.phase, d.limit, d.phased = draining, low, e.now
+	d.phase, d.limit, d.phased = draining, to, e.now
 	e.win = window{opened: e.now}
 	return true
 }
@@ -113,30 +131,61 @@ func (d *dip) end(e *Estimator, w *window) {
 		return
 	}
 	d.count++
-	seen := e.latency
+	seen, quickened := e.latency, e.rate > 1.3*d.rate
+	d.rate = max(d.rate, e.rate)
 	switch {
-	case seen < 0.8*e.baseline:
-		// The baseline held a queue. The dip was not deep enough either, perhaps: again, from the better one.
-		d.depth, d.longest = dipDepth, seen
-		if seen < 0.6*e.baseline {
-			d.depth = halfDepth
-		}
-		e.setBaseline(seen)
-		if d.lower(e) {
+	case quickened:
+		// Less work at once got more done. No queue does that: what was slow before has passed, and so have its figures.
+		e.setBaseline(min(seen, e.baseline))
+	case seen < 0.8*e.baseline, !d.known && d.followed(seen):
+		// The baseline held a queue. Perhaps this dip was not deep enough either: again, from the better one.
+		e.setBaseline(min(seen, e.baseline))
+		if d.again(e, seen) {
 			return
 		}
-	case seen > 1.4*e.baseline, seen > 1.25*e.baseline && d.mean < 1.25*seen:
-		e.setBaseline(seen) // less work at once did not help much: the service itself has become slower
+	case seen > 1.25*e.baseline && d.followed(seen):
+		if d.again(e, seen) { // still all queue: slots are gone
+			return
+		}
+	case seen > 1.4*e.baseline:
+		e.setBaseline(seen) // less work at once did not help: the service itself has become slower
+	case seen > 1.25*e.baseline:
+		e.learn(seen, 0.5) // perhaps
 	default:
 		e.learn(seen, max(0.2, 1/float64(d.count)))
 	}
-	took := e.now - d.started
-	d.over(e, e.now+e.jitter(max(dipPeriod>>max(0, 4-d.count), 20*took)))
+	d.conclude(e, quickened)
+}
+
+// again dips once more in the same row.
+func (d *dip) again(e *Estimator, seen float64) bool {
+	share := dipDepth
+	if d.followed(seen) {
+		share = dipDeep
+	}
+	d.was, d.longest = seen, seen
+	return d.lower(e, d.depth(e, share))
+}
+
+// followed tells whether latency fell as the limit did, which makes it a queue's, rather than not at all; the geometric mean
+// of both is between. Where the limit is 1.4 times the slots and the service has become slower, 0.7 of the latency remain
+// however deep the dip, and that is above the mean for the usual one.
+func (d *dip) followed(seen float64) bool {
+	return seen < d.was*math.Sqrt(float64(d.limit)/float64(d.above))
+}
+
+// conclude ends the dip with what it has shown.
+func (d *dip) conclude(e *Estimator, quickened bool) {
+	d.known = true
+	pause := max(dipPeriod>>max(0, 4-d.count), 20*(e.now-d.started))
+	if quickened { // it was not the same backend before and in the dip: once more, soon
+		pause = dipPeriod / 16
+	}
+	d.over(e, e.now+e.jitter(pause))
 	e.slots = d.rate * e.baseline / float64(time.Second)
-	// If the limit is far from where the gradient will end, go there at once instead of a tenth per window.
-	if end := rest(d.rate, e.baseline); float64(e.limit) > 1.3*end {
+	// If the limit is far from where the steps will end, go there at once.
+	if end := e.alg.rest(d.rate, e.baseline); float64(e.limit) > 1.3*end && !quickened {
 		e.set(int(math.Ceil(end)), Measured)
-		e.grad.anchor(e.limit, e.baseline)
 	}
 }
 

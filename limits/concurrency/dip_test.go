@@ -34,7 +34,7 @@ func nearly(got, want time.Duration) bool { return got > want*9/10 && got < want
 
 func TestARowOfDipsFindsTheBaselineFarBelowTheFirstLatency(t *testing.T) {
 	e, b := build(t, Config{Min: 1, Initial: 60}), backend{slots: 3, service: 20 * time.Millisecond}
-	b.saturate(e, 4*time.Second)
+	b.saturate(e, 6*time.Second)
 	if got := e.Status().Baseline; !nearly(got, b.service) {
 		t.Errorf("baseline %v, want the service time of %v", got, b.service)
 	}
@@ -59,7 +59,7 @@ func TestUnexplainedLatencyBringsADipBeforeItIsDue(t *testing.T) {
 func TestASlowerServiceBecomesTheNewBaseline(t *testing.T) {
 	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
 	b.saturate(e, 10*time.Second)
-	before := e.Limit()
+	before := e.Status().Estimate
 	b.service *= 4
 	b.saturate(e, 5*time.Second)
 	if got := e.Status().Baseline; !nearly(got, b.service) {

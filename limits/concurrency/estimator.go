@@ -20,17 +20,18 @@ type Sample struct {
 // counts from any start and does not run backwards, and calls it under a lock of its own. New makes one.
 type Estimator struct {
 	cfg   Config
-	grad  *gradient // nil for a fixed limit
+	alg   algorithm // nil for a fixed limit
 	now   time.Duration
 	heard time.Duration // when the last sample came
 
 	limit    int // the estimate
 	win      window
 	past     history
-	first    window  // pools samples until there are enough for a first baseline
-	baseline float64 // mean latency without queueing, in ns; 0 while unknown
-	slots    float64 // how much work at once keeps the backend busy, as of the last dip; 0 while unknown
-	slow     int     // windows in a row that were slower than the limit explains
+	first    window        // pools samples until there are enough for a first baseline
+	baseline float64       // mean latency without queueing, in ns; 0 while unknown
+	slots    float64       // how much work at once keeps the backend busy, as of the last dip; 0 while unknown
+	slow     int           // windows in a row that were slower than the limit explains
+	pressed  time.Duration // since when all windows were saturated; 0 if the last was not
 	settled  time.Duration
 	climb    climb
 	dip      dip
@@ -77,11 +78,7 @@ func New(cfg Config) (*Estimator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Estimator{cfg: cfg, limit: cfg.Initial, change: Started}
-	if cfg.Algorithm == Gradient2 {
-		e.grad = &gradient{low: cfg.Min, high: cfg.Max, last: cfg.Initial}
-	}
-	return e, nil
+	return &Estimator{cfg: cfg, alg: newAlgorithm(cfg), limit: cfg.Initial, change: Started}, nil
 }
 
 // Limit returns how many may be in flight now.
@@ -150,7 +147,7 @@ func (e *Estimator) judgeIfRipe() {
 		return
 	}
 	e.rate, e.latency = w.rate(e.now), w.mean()
-	if e.grad == nil {
+	if e.alg == nil {
 		return
 	}
 	e.judge(&w)
@@ -192,8 +189,14 @@ func (e *Estimator) judge(w *window) {
 		e.idle(w)
 		return
 	}
+	suspicious := e.suspicious(w)
+	if e.pressed == 0 {
+		e.pressed = e.now
+	}
 	switch {
-	case e.suspicious(w) || e.now >= e.dip.next:
+	case e.dip.count == 0 && e.climb.failed == 0 && e.climb.start(e, w): // up first: a dip below too low a limit says nothing
+		return
+	case suspicious || e.dip.due(e):
 		if e.dip.start(e) {
 			return
 		}
@@ -221,7 +224,7 @@ func (e *Estimator) learnFirst(w *window) bool {
 // idle judges a window in which less was wanted than allowed. The limit does not grow then, whatever the latency: nothing
 // shows that more would be good. The baseline follows slowly while clearly fewer are in flight than keep the backend busy.
 func (e *Estimator) idle(w *window) {
-	e.slow = 0
+	e.slow, e.pressed = 0, 0
 	enough := e.slots
 	if enough == 0 {
 		enough = float64(e.limit)
@@ -240,10 +243,17 @@ func (e *Estimator) faster() bool {
 	return e.past.mean() < e.baseline*(quicker-1/math.Sqrt(float64(e.past.size())))
 }
 
-// follow lets the gradient take one step.
+// follow lets the algorithm take one step.
 func (e *Estimator) follow(w *window) {
+	r := reading{
+		rate: e.past.rate(), known: min(e.past.n, 3), latency: e.latency, baseline: e.baseline, inFlight: w.inFlight,
+		saturated: w.saturated(), slow: e.slow > 0,
+	}
+	if r.saturated && !r.slow { // more is kept busy than the last dip could see
+		e.slots = max(e.slots, r.rate*e.baseline/float64(time.Second))
+	}
 	before := e.limit
-	after := e.grad.step(e.now, e.latency, w.inFlight, w.dropped > 0)
+	after := e.alg.step(e.now, r)
 	switch {
 	case after > before:
 		e.set(after, Grew)
@@ -273,8 +283,7 @@ func (e *Estimator) fall(share float64) {
 	e.dip.abort(e)
 	e.climb = climb{until: e.now + time.Second}
 	e.past = history{}
-	e.set(int(float64(e.limit)*(1-share/2)), Fell)
-	e.grad.anchor(e.limit, e.baseline)
+	e.set(min(int(float64(e.limit)*(1-share/2)), e.alg.drop(e.now, e.limit)), Fell)
 }
 
 // learn moves the baseline by a share of the way to latency.
@@ -284,9 +293,7 @@ func (e *Estimator) learn(latency, share float64) {
 
 func (e *Estimator) setBaseline(latency float64) {
 	e.baseline = latency
-	if moved := math.Abs(latency-e.grad.baseline) / latency; !(moved <= 0.02) || e.grad.lib == nil {
-		e.grad.anchor(e.limit, latency)
-	}
+	e.alg.anchor(e.limit, latency)
 }
 
 // set moves the limit, within its bounds.
@@ -295,6 +302,7 @@ func (e *Estimator) set(limit int, why Change) {
 	if limit != e.limit {
 		e.limit, e.change, e.changed = limit, why, e.now
 	}
+	e.alg.anchor(e.limit, e.baseline)
 }
 
 // settle leaves out what ends within the given latency: it began under another limit.

@@ -115,7 +115,7 @@ func TestSilenceHoldsTheLimit(t *testing.T) {
 
 // A backend that stalls in the middle of a dip must not leave the limit down there.
 func TestADipThatNobodyEndsIsGivenUp(t *testing.T) {
-	e := build(t, Config{})
+	e := build(t, Config{Max: DefaultInitial}) // so that it is not doubled first
 	now := feed(e, 0, time.Millisecond, 200, Sample{Latency: 20 * time.Millisecond, InFlight: 20})
 	if !e.Status().Dipping || e.Limit() >= DefaultInitial {
 		t.Fatalf("limit %d, want a dip as soon as the limit is reached", e.Limit())
@@ -175,12 +175,12 @@ func TestGradientStartsAnewWhenTheLibraryLosesItsMind(t *testing.T) {
 	g := gradient{low: 4, high: 500}
 	g.anchor(20, float64(10*time.Millisecond))
 	g.lib = poisoned(t)
-	if got := g.step(0, float64(10*time.Millisecond), 20, false); got != 20 {
+	if got := g.step(0, reading{latency: float64(10 * time.Millisecond), inFlight: 20}); got != 20 {
 		t.Errorf("limit %d by a broken library, want the last good one of 20", got)
 	}
 	got := 0
 	for range 20 {
-		got = g.step(0, float64(10*time.Millisecond), 40, false)
+		got = g.step(0, reading{latency: float64(10 * time.Millisecond), inFlight: 40})
 	}
 	if got <= 30 {
 		t.Errorf("limit %d after twenty good steps, want growth again", got)
@@ -192,12 +192,12 @@ func TestGradientIsNeverFedATimeThatIsNone(t *testing.T) {
 		g := gradient{low: 4, high: 500}
 		g.anchor(20, float64(10*time.Millisecond))
 		for range 100 {
-			if got := g.step(0, latency, 20, false); got != 20 {
+			if got := g.step(0, reading{latency: latency, inFlight: 20}); got != 20 {
 				t.Fatalf("latency %v moved the limit to %d", latency, got)
 			}
 		}
 		g.anchor(20, latency)
-		if got := g.step(0, float64(10*time.Millisecond), 20, false); got != 20 {
+		if got := g.step(0, reading{latency: float64(10 * time.Millisecond), inFlight: 20}); got != 20 {
 			t.Errorf("baseline %v moved the limit to %d", latency, got)
 		}
 	}
@@ -209,9 +209,9 @@ func TestGradientComesToRestAtTheToleratedQueue(t *testing.T) {
 	g.anchor(60, base)
 	at := 60
 	for range 200 {
-		at = g.step(0, base*max(1, float64(at)/slots), at, false)
+		at = g.step(0, reading{latency: base * max(1, float64(at)/slots), inFlight: at})
 	}
-	if want := int(rest(slots/0.020, base)); at < want-1 || at > want+1 {
+	if want := int(g.rest(slots/0.020, base)); at < want-1 || at > want+1 {
 		t.Errorf("rests at %d, want 1.2·16 + 4 = %d", at, want)
 	}
 }

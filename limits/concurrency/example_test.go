@@ -29,9 +29,9 @@ func ExampleEstimator() {
 }
 
 func ExampleNew_badConfig() {
-	_, err := concurrency.New(concurrency.Config{Algorithm: "knee"})
+	_, err := concurrency.New(concurrency.Config{Algorithm: "gradiant"})
 	fmt.Println(err)
-	// Output: concurrency: algorithm "knee" is not in this version; use one of gradient2, fixed
+	// Output: concurrency: unknown algorithm "gradiant"; use one of knee, gradient2, vegas, aimd, fixed
 }
 
 // One second of full pressure, then none: the limit falls quickly and comes back steadily.

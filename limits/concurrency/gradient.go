@@ -36,9 +36,13 @@ type gradient struct {
 	last      int     // the last sane value
 }
 
-// anchor starts again at limit with the given baseline.
+// anchor starts again at limit with the given baseline. A baseline that moved by 2 % or less is not worth a new library.
 func (g *gradient) anchor(limitNow int, baseline float64) {
-	g.last = min(max(limitNow, g.low), g.high)
+	limitNow = min(max(limitNow, g.low), g.high)
+	if g.lib != nil && limitNow == g.last && math.Abs(baseline-g.baseline) <= 0.02*baseline {
+		return
+	}
+	g.last = limitNow
 	g.baseline = baseline
 	g.lib = nil
 	if !(baseline >= 1) || math.IsInf(baseline, 1) {
@@ -55,13 +59,14 @@ func (g *gradient) anchor(limitNow int, baseline float64) {
 }
 
 // step feeds one window and returns the new limit.
-func (g *gradient) step(now time.Duration, latency float64, inFlight int, didDrop bool) int {
-	if g.lib == nil || !(latency >= 1) || latency > math.MaxInt64/2 {
+func (g *gradient) step(now time.Duration, r reading) int {
+	if g.lib == nil || !(r.latency >= 1) || r.latency > math.MaxInt64/2 {
 		return g.last
 	}
-	g.lib.OnSample(int64(now), int64(latency), inFlight, didDrop)
+	g.lib.OnSample(int64(now), int64(r.latency), r.inFlight, false)
 	got := g.lib.EstimatedLimit()
 	if got < g.low || got > g.high { // NaN shows as a number far outside: a fault, so start again from the last good one
+		g.lib = nil
 		g.anchor(g.last, g.baseline)
 		return g.last
 	}
@@ -73,9 +78,14 @@ func (g *gradient) step(now time.Duration, latency float64, inFlight int, didDro
 // two slots would be most of a request's latency.
 func queue(limit int) int { return min(max(limit/3, 1), queueSize) }
 
+// drop: the library ignores drops.
+func (g *gradient) drop(_ time.Duration, limitNow int) int { return limitNow }
+
 // rest is where the steps end at a given throughput: with L = rate·latency (Little), L' = L solves to
 // tolerance·rate·baseline + queue(L).
-func rest(rate, baseline float64) float64 {
+func (g *gradient) rest(rate, baseline float64) float64 {
 	busy := tolerance * rate * baseline / float64(time.Second)
 	return busy + min(max(busy/2, 1), queueSize)
 }
+
+func (g *gradient) measures() bool { return true }

@@ -1,8 +1,8 @@
 package concurrency
 
 import (
-	"container/heap"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -13,8 +13,8 @@ type limiter interface {
 	Limit() int
 }
 
-// sim is a discrete-event simulation: Poisson arrivals, a gate with a FIFO line of limited wait, and a backend of some slots
-// with a FIFO queue of its own that the gate sees as latency only. No real time passes in it.
+// sim is a discrete-event simulation: Poisson arrivals, a gate with a line, and a backend of some slots with a FIFO queue of
+// its own that the gate sees as latency only. No real time passes in it.
 type sim struct {
 	limit   limiter
 	rng     *rand.Rand
@@ -22,19 +22,21 @@ type sim struct {
 	service func(now time.Duration) time.Duration // of one request that arrives at the backend at now
 	rate    func(now time.Duration) float64       // arrivals per second
 	drop    func(now time.Duration) bool          // whether a request that ends at now was dropped; nil means none
+	lag     func(now time.Duration) float64       // factor by which a permit is held longer than the work takes; nil means none
 	cap     func() int                            // a limit beside the estimate; nil means none
 	maxWait time.Duration                         // in the line
 	budget  time.Duration                         // of the client
 
 	now      time.Duration
-	free     []time.Duration // when each slot of the backend is free
-	running  ends
-	line     []time.Duration // arrivals of those who wait
+	free     heap[time.Duration] // when each slot of the backend is free
+	running  heap[job]
+	line     line
 	inFlight int
 	arrival  time.Duration
 	tick     time.Duration
 
-	seconds []second
+	seconds  []second
+	answered []time.Duration // from arrival to answer, of the good from the third second on
 }
 
 // second is what happened in one second of the simulation.
@@ -48,26 +50,17 @@ type job struct {
 	arrived, admitted, end time.Duration
 }
 
-type ends []job
-
-func (h ends) Len() int           { return len(h) }
-func (h ends) Less(i, j int) bool { return h[i].end < h[j].end }
-func (h ends) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *ends) Push(x any)        { *h = append(*h, x.(job)) }
-func (h *ends) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
-
 const serviceTime = 20 * time.Millisecond
 
 // newSim returns a backend of slots × 20 ms under load × its capacity.
 func newSim(l limiter, slots int, load float64, exponential bool, seed uint64) *sim {
 	s := &sim{
-		limit: l, rng: rand.New(rand.NewPCG(seed, 1)), slots: slots, free: make([]time.Duration, slots),
-		maxWait: 100 * time.Millisecond, budget: 250 * time.Millisecond,
+		limit: l, rng: rand.New(rand.NewPCG(seed, 1)), slots: slots,
+		maxWait: 150 * time.Millisecond, budget: 250 * time.Millisecond,
 	}
+	s.free.before = func(a, b time.Duration) bool { return a < b }
+	s.free.all = make([]time.Duration, slots)
+	s.running.before = func(a, b job) bool { return a.end < b.end }
 	s.service = s.times(serviceTime, exponential)
 	s.rate = func(time.Duration) float64 { return load * s.capacity() }
 	return s
@@ -91,8 +84,8 @@ func (s *sim) run(until time.Duration) *sim {
 	}
 	for {
 		next := min(s.arrival, s.tick)
-		if len(s.running) > 0 {
-			next = min(next, s.running[0].end)
+		if len(s.running.all) > 0 {
+			next = min(next, s.running.all[0].end)
 		}
 		if next > until {
 			s.now = until
@@ -100,14 +93,13 @@ func (s *sim) run(until time.Duration) *sim {
 		}
 		s.now = next
 		switch {
-		case len(s.running) > 0 && s.running[0].end == next:
-			s.finish(heap.Pop(&s.running).(job))
+		case len(s.running.all) > 0 && s.running.all[0].end == next:
+			s.finish(s.running.pop())
 		case s.tick == next:
 			s.tick += 50 * time.Millisecond
 			s.limit.Tick(s.now)
 		default:
-			s.at().offered++
-			s.line = append(s.line, s.now)
+			s.arrive()
 			s.arrival = s.next()
 		}
 		s.grant()
@@ -129,29 +121,32 @@ func (s *sim) at() *second {
 	return &s.seconds[len(s.seconds)-1]
 }
 
-// grant lets in who may start, after sending away who has waited too long.
-func (s *sim) grant() {
-	for len(s.line) > 0 && s.line[0]+s.maxWait <= s.now {
-		s.line = s.line[1:]
+// arrive puts an arrival into the line, or turns it away if its wait would be too long.
+func (s *sim) arrive() {
+	s.at().offered++
+	if !s.line.enter(s.now, s.limit.Limit(), s.inFlight, s.maxWait, s.budget) {
 		s.at().refused++
 	}
+}
+
+// grant lets in who may start, after sending away who has waited too long.
+func (s *sim) grant() {
+	s.at().refused += s.line.expire(s.now, s.maxWait)
 	limit := s.limit.Limit()
 	sec := s.at()
 	sec.low, sec.high = min(sec.low, limit), max(sec.high, limit)
 	if s.cap != nil {
 		limit = min(limit, s.cap())
 	}
-	for len(s.line) > 0 && s.inFlight < limit {
-		slot := 0
-		for i, at := range s.free {
-			if at < s.free[slot] {
-				slot = i
-			}
+	for len(s.line.waiting) > 0 && s.inFlight < limit {
+		arrived := s.line.take()
+		took := s.service(s.now)
+		end := max(s.now, s.free.pop()) + took
+		s.free.push(end)
+		if s.lag != nil {
+			end = s.now + time.Duration(float64(end-s.now)*s.lag(s.now))
 		}
-		end := max(s.now, s.free[slot]) + s.service(s.now)
-		s.free[slot] = end
-		heap.Push(&s.running, job{s.line[0], s.now, end})
-		s.line = s.line[1:]
+		s.running.push(job{arrived, s.now, end})
 		s.inFlight++
 	}
 }
@@ -159,16 +154,26 @@ func (s *sim) grant() {
 func (s *sim) finish(j job) {
 	sample := Sample{Latency: s.now - j.admitted, InFlight: s.inFlight}
 	s.inFlight--
+	s.line.took(sample.Latency)
 	switch {
 	case s.drop != nil && s.drop(s.now):
 		sample.Dropped = true
 		s.at().dropped++
 	case s.now-j.arrived <= s.budget:
 		s.at().good++
+		if s.now >= 2*time.Second {
+			s.answered = append(s.answered, s.now-j.arrived)
+		}
 	default:
 		s.at().late++
 	}
 	s.limit.Observe(s.now, sample)
+}
+
+// median returns the median time from arrival to answer.
+func (s *sim) median() time.Duration {
+	sorted := slices.Sorted(slices.Values(s.answered))
+	return sorted[len(sorted)/2]
 }
 
 // goodput is the share of what could have been served that was, in time, in the seconds [from, to).

@@ -9,12 +9,10 @@ import (
 
 const mostAtOnce = 1_000_000
 
-var algorithms = []string{concurrency.Gradient2, concurrency.Fixed}
+var algorithms = concurrency.Algorithms()
 
 var concurrencyShape = shape{keys: []key{
-	{name: "algorithm", kind: kindWord, words: algorithms, later: map[string]string{
-		"knee": "use gradient2", "vegas": "use gradient2", "aimd": "use gradient2",
-	}},
+	{name: "algorithm", kind: kindWord, words: algorithms},
 	{name: "min", kind: kindInteger, min: 1, max: mostAtOnce},
 	{name: "max", kind: kindInteger, min: 1, max: mostAtOnce},
 	{name: "initial", kind: kindInteger, min: 1, max: mostAtOnce},

@@ -204,7 +204,7 @@ func TestZeroInTheFileMeansZero(t *testing.T) {
 // without moving what was written, and nothing that the library would take so is refused.
 func TestTheBoundsOfConcurrencyAreTheLibrarysOwn(t *testing.T) {
 	values := []int{0, 1, 2, 4, 20, 499, 500, 501, 1000}
-	for _, algorithm := range []string{concurrency.Gradient2, concurrency.Fixed} {
+	for _, algorithm := range concurrency.Algorithms() {
 		for _, low := range values {
 			for _, high := range values {
 				for _, initial := range values {

@@ -1,0 +1,123 @@
+package concurrency
+
+import "time"
+
+// line is who waits at the simulated gate: first come first served, newest first while refusals last, sized in time, as the
+// gate of package shed does it in more detail. Without the estimate of the wait a small backend would answer all too late,
+// whatever the limit.
+type line struct {
+	waiting []time.Duration // arrivals
+	recent  [3]time.Duration
+	sum     time.Duration
+	n, at   int
+
+	surge, refused time.Duration // when refusals began and when the last was
+	surging        bool
+}
+
+// took notes the latency of one request.
+func (l *line) took(latency time.Duration) {
+	l.sum += latency
+	if l.n++; l.n == 20 {
+		l.recent[l.at%3] = l.sum / 20
+		l.sum, l.n = 0, 0
+		l.at++
+	}
+}
+
+// typical is the median of three means.
+func (l *line) typical() time.Duration {
+	a, b, c := l.recent[0], l.recent[1], l.recent[2]
+	return max(min(a, b), min(max(a, b), c))
+}
+
+// enter puts an arrival into the line unless it would wait too long.
+func (l *line) enter(now time.Duration, limit, inFlight int, maxWait, budget time.Duration) bool {
+	wait := time.Duration(len(l.waiting)+1) * l.typical() / time.Duration(limit)
+	if (inFlight >= limit || len(l.waiting) > 0) && (wait > maxWait || wait+l.typical()*3/2 > budget) {
+		l.refusal(now)
+		return false
+	}
+	l.waiting = append(l.waiting, now)
+	return true
+}
+
+func (l *line) refusal(now time.Duration) {
+	if now-l.refused > 200*time.Millisecond {
+		l.surge = now
+	}
+	l.refused = now
+	l.surging = l.surging && now-l.refused < time.Second || now-l.surge >= 300*time.Millisecond
+}
+
+// expire sends away who has waited too long and returns how many.
+func (l *line) expire(now, maxWait time.Duration) (n int) {
+	for n < len(l.waiting) && l.waiting[n]+maxWait <= now {
+		n++
+	}
+	if n > 0 {
+		l.waiting = l.waiting[n:]
+		l.refusal(now)
+	}
+	if now-l.refused >= time.Second {
+		l.surging = false
+	}
+	return n
+}
+
+// take returns the arrival of who is next.
+func (l *line) take() (arrived time.Duration) {
+	last := len(l.waiting) - 1
+	if l.surging {
+		arrived, l.waiting = l.waiting[last], l.waiting[:last]
+		return arrived
+	}
+	arrived, l.waiting = l.waiting[0], l.waiting[1:]
+	return arrived
+}
+
+// heap is a binary heap; before says what comes first.
+type heap[T any] struct {
+	all    []T
+	before func(a, b T) bool
+}
+
+func (h *heap[T]) push(v T) {
+	h.all = append(h.all, v)
+	for i := len(h.all) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.before(h.all[i], h.all[up]) {
+			return
+		}
+		h.all[i], h.all[up] = h.all[up], h.all[i]
+		i = up
+	}
+}
+
+func (h *heap[T]) pop() T {
+	first, last := h.all[0], len(h.all)-1
+	h.all[0], h.all = h.all[last], h.all[:last]
+	for i := 0; ; {
+		down := 2*i + 1
+		if down >= len(h.all) {
+			return first
+		}
+		if down+1 < len(h.all) && h.before(h.all[down+1], h.all[down]) {
+			down++
+		}
+		if !h.before(h.all[down], h.all[i]) {
+			return first
+		}
+		h.all[i], h.all[down] = h.all[down], h.all[i]
+		i = down
+	}
+}
+
+// fix makes all a heap again after it was written to.
+func (h *heap[T]) fix() {
+	old := h.all
+	h.all = nil
+	for _, v := range old {
+		h.push(v)
+	}
+}
