@@ -36,7 +36,7 @@ func plane(m *results.Map, arm string, length int) template.HTML {
 		for k, v := range row {
 			text, share := fmt.Sprintf("%.0f", float64(v)), min(1, float64(v)/m.Watched)
 			if share >= 1 {
-				text = "never"
+				text = fmt.Sprintf("> %.0f", m.Watched)
 			}
 			cx, cy := x.at(float64(k)), y.at(float64(n+1))
 			width, height := x.at(1)-x.a, y.a-y.at(1)

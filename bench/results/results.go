@@ -123,7 +123,39 @@ func Read(name string) (*File, error) {
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, fmt.Errorf("bench: %s: %w", name, err)
 	}
+	for i, r := range f.Runs {
+		if r == nil {
+			return nil, fmt.Errorf("bench: %s: runs[%d]: there is none", name, i)
+		}
+		if err := r.Check(); err != nil {
+			return nil, fmt.Errorf("bench: %s: runs[%d]: %w", name, i, err)
+		}
+	}
+	if f.Map != nil {
+		if err := f.Map.check(); err != nil {
+			return nil, fmt.Errorf("bench: %s: map: %w", name, err)
+		}
+	}
 	return f, nil
+}
+
+func (m *Map) check() error {
+	for arm, planes := range m.Recovery {
+		if len(planes) != len(m.Seconds) {
+			return fmt.Errorf("%s: %d planes for %d lengths", arm, len(planes), len(m.Seconds))
+		}
+		for _, plane := range planes {
+			if len(plane) != len(m.Triggers) {
+				return fmt.Errorf("%s: %d rows for %d triggers", arm, len(plane), len(m.Triggers))
+			}
+			for _, row := range plane {
+				if len(row) != len(m.Loads) {
+					return fmt.Errorf("%s: %d cells for %d loads", arm, len(row), len(m.Loads))
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // Exit is the exit code that the results ask for: 0 all passed, 1 a row failed, 3 a run was invalid.

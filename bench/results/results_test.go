@@ -20,12 +20,19 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-func TestFilesOfANewerProgramAreRefused(t *testing.T) {
+func TestFilesThatCannotBeTrustedAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"schema":2,"runs":"a new form"}`: "newer than this program",
 		`{"runs":[]}`:                      "no schema",
 		`nonsense`:                         "not a result file",
 		`{"schema":1,"runs":3}`:            "cannot unmarshal",
+		`{"schema":1,"runs":[null]}`:       "there is none",
+		`{"schema":1,"runs":[{"series":{"points":[{}]}}]}`:                                     "window of 0",
+		`{"schema":1,"runs":[{"fine":{"asked":[1]}}]}`:                                         "fine",
+		`{"schema":1,"runs":[{"phases":[{"end_us":-1}]}]}`:                                     "phase",
+		`{"schema":1,"runs":[{"phases":[{"populations":[{}]},{}]}]}`:                           "phase",
+		`{"schema":1,"runs":[{"phases":[{"populations":[{}]}],"clients":[{"population":7}]}]}`: "client 0",
+		`{"schema":1,"map":{"seconds":[1],"recovery":{"none":[]}}}`:                            "map",
 	} {
 		if _, err := Read(write(t, text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line about %q", text, err, want)
@@ -46,6 +53,17 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err != nil || back.Verdicts[0].Name != "row" || back.Runs[0].Scenario != "s" || back.Env.MaxProcs < 1 {
 		t.Errorf("%+v, %v", back, err)
 	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(`{"schema":1,"runs":[{"phases":[{"populations":[{"latency":["HISTFAAAABx4nJNpmSzMwMDAxAABzFCaEUoz2X+AMIKZAEARAtM=","","","",""]}]}]}]}`)
+	f.Add(`{"schema":1,"verdicts":[{"value":"+Inf","low":1e400}]}`)
+	f.Add(`{"schema":1,"runs":[{"series":{"window_us":0,"points":[{}]},"clients":[{"population":7}]}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if r, err := Read(write(t, text)); err == nil {
+			r.Exit()
+		}
+	})
 }
 
 func TestExitCodes(t *testing.T) {

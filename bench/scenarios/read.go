@@ -67,8 +67,7 @@ func Find(name string) (*Scenario, error) {
 // Parse reads and checks one scenario. Errors are one line: the file, what is wrong, and how to mend it.
 func Parse(name string, text []byte) (*Scenario, error) {
 	s := new(Scenario)
-	d := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
-	if err := d.Decode(s); err != nil {
+	if err := decode(text, s); err != nil {
 		return nil, fmt.Errorf("bench: %s: %s", name, oneLine(err))
 	}
 	s.fill()
@@ -76,6 +75,16 @@ func Parse(name string, text []byte) (*Scenario, error) {
 		return nil, fmt.Errorf("bench: %s: %w", name, err)
 	}
 	return s, nil
+}
+
+// decode reads the YAML. The decoder panics on some malformed documents; that is a mistake of the document, too.
+func decode(text []byte, s *Scenario) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the YAML cannot be read: %v", r)
+		}
+	}()
+	return yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(s)
 }
 
 // oneLine is the first line of a YAML error, with its position; the excerpt that follows is left out.
