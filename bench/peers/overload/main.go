@@ -4,6 +4,10 @@
 //	go run .          # the whole matrix
 //	go run . -quick   # 16 slots, a few loads, short; too short to be quoted
 //
+// This is by the clock and wants a quiet machine. The same matrix in virtual time, on any machine:
+//
+//	go test -count=1 -timeout 30m -run TheMatrixInVirtualTime -matrix
+//
 // The backend has N slots of 20 ms and in front of them a line that knows nothing of clients who have left. Clients leave
 // after 250 ms. Arrivals come on an absolute schedule at a constant rate and do not wait for answers; each experiment begins
 // with a cold gate. All gates meet the same requests with the same service times.

@@ -49,8 +49,7 @@ func processor() string {
 const spillway = "github.com/spillway-go/spillway"
 
 // Version returns the version of a module as the running binary was built with it: "this tree" for Spillway, and
-// "unknown" for a module that is not in the binary, which is how a wrong path shows. The Go toolchain leaves the list of
-// modules out of test binaries.
+// "unknown" for a module that is not in the binary, which is how a wrong path shows.
 func Version(module string) string {
 	if module == spillway {
 		return "this tree"
