@@ -27,5 +27,6 @@
 //	slope           the change of p99 from the first to the last quarter of the run / p99
 //	NAME            any figure that the run itself notes, such as in_flight_end
 //
-// A metric that compares says so in bounds that make sense for the worst level. Of several seeds the median counts.
+// A metric that compares says so in bounds that make sense for the worst level. Of several seeds the median counts, or
+// the worst where the row says every.
 package judge

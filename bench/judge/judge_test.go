@@ -170,6 +170,20 @@ func TestOfSeveralSeedsTheMedianCounts(t *testing.T) {
 	}
 }
 
+func TestWhereEverySeedCountsTheWorstDecides(t *testing.T) {
+	var runs []*measure.Run
+	for seed, ok := range []int64{10, 90, 95} {
+		r := history(same(30, 100), same(30, ok), same(30, 20), 10)
+		r.Seed = uint64(seed)
+		runs = append(runs, r)
+	}
+	c := bounded(.9, "")
+	c.Every = true
+	if v := Judge(&scenarios.Scenario{ID: "s", Pass: []scenarios.Criterion{c}}, "sim", runs)[0]; v.Status != Fail || v.Value != .1 {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestTheWorstLevelCounts(t *testing.T) {
 	var runs []*measure.Run
 	for level, ok := range map[float64]int64{1: 10, 2: 95, 3: 91} {

@@ -31,7 +31,7 @@ type Verdict struct {
 	Arm      string `json:"arm"`
 	Mode     string `json:"mode"`
 	Status   Status `json:"status"`
-	// Value is the median over the seeds, Low and High the extremes, and Seeds how many there are.
+	// Value is the median over the seeds, or the worst where every seed counts, Low and High the extremes, and Seeds how many there are.
 	Value Number  `json:"value"`
 	Low   Number  `json:"low"`
 	High  Number  `json:"high"`
@@ -116,6 +116,11 @@ func judge(s *scenarios.Scenario, c *scenarios.Criterion, mode string, runs []*m
 	v.Seeds = len(values)
 	v.Low, v.High = Number(values[0]), Number(values[len(values)-1])
 	v.Value = Number(Median(values))
+	if c.Every && c.Min != nil {
+		v.Value = v.Low
+	} else if c.Every {
+		v.Value = v.High
+	}
 	v.Status, v.Note = status(float64(v.Value), c)
 	return v
 }

@@ -146,6 +146,8 @@ type Criterion struct {
 	// Min and Max are the bounds; at least one is there.
 	Min *float64 `yaml:"min"`
 	Max *float64 `yaml:"max"`
+	// Every says that the worst seed counts and not the median, where chance decides which of several states it ends in.
+	Every bool `yaml:"every"`
 	// Control says that the row proves that the scenario hurts: an arm without protection must come out badly.
 	Control bool `yaml:"control"`
 	// Pending says why the product cannot do this yet. Such a row prints PENDING and fails only when it turns green.
