@@ -33,13 +33,14 @@ type MemoryConfig struct {
 // of the table, see MaxKeys), and keys that have their own keep it. A newcomer that finds room again starts where the
 // shared balance stands. Stats counts how often that happens.
 //
-// Time comes from the caller's now. If that has a monotonic reading, as time.Now gives, steps of the wall clock change
+// Time comes from the caller's now, or from the monotonic clock if that is the zero Time, which is cheaper. If now has a monotonic reading, as time.Now gives, steps of the wall clock change
 // nothing. One Take cannot hold two policies of one name with different rules. Keys are kept as a 128-bit hash under a secret seed, so that clients cannot choose keys that meet.
 //
 // Take and Peek give up when the context is already done. Refund does not look at it: the reason to refund is often that
 // the caller has gone.
 type Memory struct {
 	anchor time.Time // when the store was made; has a monotonic reading
+	begin  int64     // the same in ns since the Unix epoch
 	seeds  [2]maphash.Seed
 	shift  uint // a key's shard is the top bits of its hash
 	shards []shard
@@ -62,8 +63,10 @@ func NewMemory(config MemoryConfig) (*Memory, error) {
 		config.MaxKeys = DefaultMaxKeys
 	}
 	n := shardsFor(config.MaxKeys)
+	anchor := time.Now()
 	m := &Memory{
-		anchor: time.Now(),
+		anchor: anchor,
+		begin:  anchor.UnixNano(),
 		seeds:  [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		shift:  uint(64 - bits.TrailingZeros(uint(n))),
 		shards: make([]shard, n),
@@ -86,6 +89,16 @@ func shardsFor(maxKeys int) int {
 
 // Take implements Store.
 func (m *Memory) Take(ctx context.Context, now time.Time, charges []Charge) (d Decision, err error) {
+	switch n := len(charges); {
+	case n == 1:
+		if done, err := m.takeOne(ctx, now, &charges[0], &d); done {
+			return d, err
+		}
+	case n > 1 && n <= inline:
+		if done, err := m.takeFew(ctx, now, charges, &d); done {
+			return d, err
+		}
+	}
 	err = m.decide(ctx, now, charges, true, &d)
 	return d, err
 }
@@ -199,12 +212,16 @@ func (c *Charge) check() error {
 // micros returns now in whole µs since the Unix epoch, floored. It is counted from the anchor, so that two times with a
 // monotonic reading are as far apart as they really were.
 func (m *Memory) micros(now time.Time) int64 {
-	ns := m.anchor.UnixNano()
-	since := int64(now.Sub(m.anchor))
-	if ns > math.MaxInt64-max(since, 0) {
+	var since int64
+	if now.IsZero() {
+		since = int64(time.Since(m.anchor)) // reads one clock, where time.Now reads two
+	} else {
+		since = int64(now.Sub(m.anchor))
+	}
+	if m.begin > math.MaxInt64-max(since, 0) {
 		return latest
 	}
-	return min(max(ns+since, 0)/1000, latest)
+	return min(max(m.begin+since, 0)/1000, latest)
 }
 
 // latest is the last time there is, in µs, so that times have no more than 53 bits: it is in the year 2255.

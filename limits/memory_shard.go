@@ -14,7 +14,9 @@ const (
 	// the share of keys that are full and not yet found low enough for the table to shrink.
 	examined            = 1
 	examinedByNewcomers = 8
-	// examinedWhenFull is the same for a newcomer that finds no room.
+	// together is for how many takes, of the usual kind, a shard examines slots at once.
+	together = 8
+	// examinedWhenFull is how many a newcomer examines that finds no room.
 	examinedWhenFull = 16
 	// grace is for how long a balance must have been full before it is dropped. Times that callers took before
 	// waiting for a lock may be that much apart without any of them noticing that something was dropped.
@@ -38,7 +40,9 @@ type shard struct {
 
 	dropped, overflowed uint64
 
-	_ [32]byte // a shard fills two cache lines, so that neighbours do not share one
+	owing int64 // takes since slots were examined last, see examineInTurn
+
+	_ [24]byte // a shard fills two cache lines, so that neighbours do not share one
 }
 
 // probe is one charge on its way through the shards.

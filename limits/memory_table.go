@@ -38,11 +38,16 @@ func (s *slot) set(edition uint32, b balance) {
 
 // balance returns what set was given.
 func (s *slot) balance() balance {
-	return balance{owed: int64(s.words[0] & numberMask), last: int64(s.words[1] & numberMask), since: int64(s.words[2] & numberMask)}
+	return balance{owed: s.number(0), last: s.number(1), since: s.number(2)}
 }
 
 // last returns the time of the balance alone.
-func (s *slot) last() int64 { return int64(s.words[1] & numberMask) }
+func (s *slot) last() int64 { return s.number(1) }
+
+// number and setNumber are for one number of the balance alone: owed, last, since.
+func (s *slot) number(i int) int64 { return int64(s.words[i] & numberMask) }
+
+func (s *slot) setNumber(i int, n int64) { s.words[i] = s.words[i]&^numberMask | uint64(n)&numberMask }
 
 // edition returns what set was given.
 func (s *slot) edition() uint32 {

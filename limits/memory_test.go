@@ -8,8 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"pgregory.net/rapid"
 )
 
 // sheet is a Memory under test with a time of its own.
@@ -259,4 +262,66 @@ func TestMemoryRefusesWhatItCannotDo(t *testing.T) {
 		t.Errorf("refund with a done context: %v", err)
 	}
 	s.allowed(p, "k", 1)
+}
+
+func TestTheZeroTimeIsTheStoresOwnClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSheet(t, 0)
+		p := s.policy("p", TokenBucket{Capacity: 2, Refill: PerMinute(1)})
+		s.now = time.Now()
+		s.allowed(p, "k", 2)
+		s.now = time.Time{}
+		if v := s.verdict(p, "k", 1); v.RetryAfter != time.Minute {
+			t.Errorf("%+v, want a wait of a minute", v)
+		}
+		time.Sleep(time.Minute - time.Microsecond)
+		s.denied(p, "k", 1)
+		time.Sleep(time.Microsecond)
+		d := s.allowed(p, "k", 1)
+		s.refund(d)
+		s.allowed(p, "k", 1)
+		s.now = time.Now()
+		s.denied(p, "k", 1)
+	})
+}
+
+// What is usual has a way of its own, and that must not be seen.
+func TestTheShortWaysDecideAsTheLongOne(t *testing.T) {
+	rules := []Rule{
+		TokenBucket{5, PerSecond(3)}, LeakyBucket{4, Rate{Amount: 7, Per: 11 * time.Second}}, TokenBucket{0, PerSecond(1)},
+		Delay{Rule: LeakyBucket{3, PerSecond(2)}, MaxWait: time.Second}, Delay{Rule: TokenBucket{2, PerSecond(2)}, MaxWait: time.Second},
+		TokenBucket{999_983, PerDay(999_983)}, FixedWindow{PerMinute(9)}, SlidingWindow{PerMinute(9)}, Burst{Soft: PerSecond(2), Hard: PerSecond(5)},
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		short, long := newSheet(t, 0), newSheet(t, 0)
+		long.Memory.begin = short.Memory.begin
+		long.Memory.anchor = short.Memory.anchor
+		now := short.now
+		for range rapid.IntRange(1, 60).Draw(rt, "calls") {
+			now = now.Add(time.Duration(rapid.Int64Range(-int64(100*time.Millisecond), int64(time.Second)).Draw(rt, "time")))
+			var charges, same []Charge
+			for range rapid.IntRange(1, 4).Draw(rt, "charges") {
+				i := rapid.IntRange(0, len(rules)-1).Draw(rt, "rule")
+				c := Charge{Key: rapid.SampledFrom([]string{"k", "l"}).Draw(rt, "key"), Cost: rapid.Int64Range(0, 4).Draw(rt, "cost")}
+				c.Policy = short.policy(fmt.Sprint(i), rules[i])
+				charges = append(charges, c)
+				c.Policy = long.policy(fmt.Sprint(i), rules[i])
+				same = append(same, c)
+			}
+			got, err := short.Take(context.Background(), now, charges)
+			var want Decision
+			if lost := long.decide(context.Background(), now, same, true, &want); err != nil || lost != nil {
+				rt.Fatal(err, lost)
+			}
+			if got.Allowed != want.Allowed || got.Len() != want.Len() {
+				rt.Fatalf("%+v\nwant %+v", got, want)
+			}
+			for i := range want.Len() {
+				g, w := *got.At(i), *want.At(i)
+				if g.Policy, w.Policy = nil, nil; g != w {
+					rt.Fatalf("charge %d of %d: %+v\nwant %+v", i, len(charges), g, w)
+				}
+			}
+		}
+	})
 }

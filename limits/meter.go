@@ -136,7 +136,11 @@ func (m *Meter) counted(owed, cost int64) int64 {
 // look implements arithmetic. Remaining is how many charges of 1 would be accepted one after the other.
 func (m *Meter) look(b balance, now int64) outlook {
 	at := m.clock(b, now)
-	owed := m.drained(b, at)
+	return m.outlook(m.drained(b, at), at, now)
+}
+
+// outlook says where a debt stands at the balance's own time.
+func (m *Meter) outlook(owed, at, now int64) outlook {
 	if owed == 0 {
 		return outlook{remaining: m.top}
 	}
@@ -246,6 +250,9 @@ func saturating(a, b int64) int64 {
 
 // ceilDiv returns a/b rounded up, for a not negative and b positive.
 func ceilDiv(a, b int64) int64 {
+	if b == 1 { // as most drains are, and a division takes its time
+		return a
+	}
 	q := a / b
 	if q*b < a {
 		q++

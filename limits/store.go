@@ -22,7 +22,7 @@ type Charge struct {
 // Most callers want Take alone. Peek is for showing where a client stands, Refund for work that did not happen after all.
 //
 // The time of a decision is the caller's now (a store shared by several processes may use its own clock instead), floored
-// to whole µs. Within one balance time never runs backwards: an earlier now counts as the latest one seen. Times before
+// to whole µs. The zero Time asks for the store's own clock, which is often cheaper than time.Now. Within one balance time never runs backwards: an earlier now counts as the latest one seen. Times before
 // 1970 count as 1970.
 type Store interface {
 	// Take charges everything or nothing, atomically: if one policy refuses, no balance is written, not counting shadows. Charges against the
