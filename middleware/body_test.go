@@ -126,3 +126,41 @@ func TestThePlanIsTheApplicationsWord(t *testing.T) {
 		}
 	}
 }
+
+func TestTooManyAtOnceAre429WithAnEstimate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := shed.New(shed.Config{
+			Limits: []shed.Limit{{Name: "parallel", Rule: limits.InFlight{Max: 1}}},
+			Health: health.Config{Off: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		work := make(chan struct{})
+		h := middleware.Shed(s)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-work }))
+		ask := func() *httptest.ResponseRecorder {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+			r.Header.Set("X-API-Key", "k")
+			h.ServeHTTP(w, r)
+			return w
+		}
+		first := make(chan int)
+		go func() { first <- ask().Code }()
+		synctest.Wait()
+		w := ask()
+		if w.Code != 429 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"in_flight"`) {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+		if got := w.Header().Get("RateLimit"); got != `"parallel";r=0` {
+			t.Errorf("RateLimit: %s", got)
+		}
+		close(work)
+		if code := <-first; code != 200 {
+			t.Errorf("the first: %d", code)
+		}
+		if w := ask(); w.Code != 200 {
+			t.Errorf("afterwards: %d %s", w.Code, w.Body)
+		}
+	})
+}

@@ -212,3 +212,34 @@ func TestImpossibleLimitsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAMachineLowersWhatItRaised(t *testing.T) {
+	cfg := fixed(1, Queue{Capacity: 5, MaxWait: time.Second})
+	cfg.Limits = []Limit{{Name: "parallel", Rule: limits.InFlight{Max: 2}}}
+	m, err := NewMachine(cfg, time.Unix(1_000_000, 0), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, second, third Job
+	req := Request{Client: "a"}
+	m.Admit(0, &first, req)
+	m.Admit(0, &second, req)
+	m.Admit(0, &third, req)
+	if first.State != Granted || second.State != Standing || third.State != TurnedAway || third.Rejection.Reason != InFlight {
+		t.Fatalf("%v, %v, %v", first.State, second.State, third.State)
+	}
+	m.Leave(time.Millisecond, &second)
+	m.Admit(time.Millisecond, &third, req)
+	m.TimeUp(time.Minute, &third)
+	if third.Rejection == nil || third.Rejection.Reason != WaitExpired {
+		t.Fatalf("%+v", third)
+	}
+	m.Done(time.Minute, &first, Success)
+	for range 3 {
+		m.Admit(time.Minute, &first, req)
+		m.Done(time.Minute, &first, Success)
+		if first.Rejection != nil {
+			t.Fatalf("%+v", first.Rejection)
+		}
+	}
+}
