@@ -73,12 +73,20 @@ func (c clock) now() time.Duration {
 	return time.Since(c.start)
 }
 
-// wall is the time for the store.
+// wall is the time for the store; the zero Time asks for its own clock, which is cheaper than reading ours.
 func (c clock) wall() time.Time {
 	if c.virtual != nil {
 		return c.start.Add(*c.virtual)
 	}
-	return time.Now()
+	return time.Time{}
+}
+
+// at is a time to come, for a look at what the store will say.
+func (c clock) at(after time.Duration) time.Time {
+	if c.virtual != nil {
+		return c.start.Add(*c.virtual + after)
+	}
+	return time.Now().Add(after)
 }
 
 // New makes a Shedder and starts its two goroutines (health and tick), which end with Close. A configuration that cannot
