@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// takeOne is decide for the usual case: one charge, on a balance that is there already and counted by the rule that is asked
-// for. It reports whether it was that case; if not, nothing has happened. What it does, decide does too, in as many steps
-// as several charges need.
+// takeOne is decide for the usual case: one charge, on a balance that is counted by the rule that is asked for, or that is not
+// there yet and has room. It reports whether it was that case; if not, nothing has happened. What it does, decide does too,
+// in as many steps as several charges need.
 func (m *Memory) takeOne(ctx context.Context, now time.Time, c *Charge, d *Decision) (done bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return true, fmt.Errorf("limits: nothing taken: %w", err)
@@ -24,23 +24,37 @@ func (m *Memory) takeOne(ctx context.Context, now time.Time, c *Charge, d *Decis
 	h.lo ^= e.mark
 	s := m.shardOf(h)
 	s.mu.Lock()
-	i := s.table.find(h)
-	if i < 0 || s.table.slots[i].edition() != e.index {
-		s.mu.Unlock()
-		return false, nil
-	}
 	v := &d.few[0]
 	v.Taken = NotTaken
-	if e.meter != nil {
-		e.meter.take(&s.table.slots[i], t, c.Cost, v)
-	} else {
-		e.take(&s.table.slots[i], t, c.Cost, v)
+	switch i := s.table.find(h); {
+	case i >= 0 && s.table.slots[i].edition() == e.index:
+		e.takeFrom(&s.table.slots[i], t, c.Cost, v)
+		s.examineInTurn(t, m)
+	case i < 0 && s.count < s.max && s.overflow == nil:
+		fresh := filled(h, e.index, balance{last: s.floor})
+		if e.takeFrom(&fresh, t, c.Cost, v); v.Reason == Allowed {
+			s.table.insert(fresh, s.count)
+			s.count++
+			s.dropFull(examinedByNewcomers, t, *m.editions.Load())
+		}
+	default:
+		s.mu.Unlock()
+		v.Taken = 0 // d is as it was
+		return false, nil
 	}
-	s.examineInTurn(t, m)
 	s.mu.Unlock()
 	v.Policy, v.Key, v.Cost = c.Policy, c.Key, c.Cost
 	d.Allowed, d.n = v.Reason == Allowed, 1
 	return true, nil
+}
+
+// takeFrom chooses between the two ways to take.
+func (e *edition) takeFrom(held *slot, now, cost int64, v *Verdict) {
+	if e.meter != nil {
+		e.meter.take(held, now, cost, v)
+	} else {
+		e.take(held, now, cost, v)
+	}
 }
 
 // take charges cost to the balance in a slot, if it fits, and fills in what the verdict says about that.

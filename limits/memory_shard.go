@@ -25,14 +25,20 @@ const (
 
 // shard is one part of a Memory, with a lock of its own. Lock order: shards by index; Memory.mu is never taken inside.
 type shard struct {
+	// In the first cache line is what every take needs.
+
 	mu    sync.Mutex
 	table table
-	max   int // how many keys there may be
-	count int // how many there are
+	count int // how many keys there are
 	hand  int // the slot to be examined next
+	owing int // takes since slots were examined last, see examineInTurn
 	// floor is the latest time at which a dropped balance is known to have been full. Nobody's time is before it, or
 	// a caller that took its now earlier could see a balance full that was not yet.
 	floor int64
+
+	// In the second one is the rest, so that neighbours do not share a line.
+
+	max int // how many keys there may be
 	// overflow holds what newcomers share when there is no room, by key space; nil until that first happens.
 	overflow map[uint32]slot
 	// pasts holds what recorders remember; a slot of theirs holds an index into it.
@@ -40,9 +46,7 @@ type shard struct {
 
 	dropped, overflowed uint64
 
-	owing int64 // takes since slots were examined last, see examineInTurn
-
-	_ [24]byte // a shard fills two cache lines, so that neighbours do not share one
+	_ [24]byte
 }
 
 // probe is one charge on its way through the shards.
