@@ -20,6 +20,12 @@ const reasonClosed Reason = "closed"
 // a *Rejection when the request is turned away, ctx's error when the caller has gone away meanwhile (nobody is left to
 // answer), ErrClosed after Close. Quota that was taken for a request that is turned away later is given back.
 func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
+	if err := req.check(); err != nil {
+		return Permit{}, err
+	}
+	if s.closed.Load() {
+		return Permit{}, ErrClosed
+	}
 	route := s.settings.route(req.Route)
 	if route.Exempt || req.Exempt {
 		return Permit{}, s.admitExempt(ctx, route)
@@ -134,8 +140,9 @@ func (v *visit) enter() (Permit, error) {
 // offer asks the gate for a slot: it is there, or is waited for, or there is an error.
 func (v *visit) offer(now time.Duration) (waiting bool, err error) {
 	s := v.s
+	v.turned = true
 	s.mu.Lock()
-	if s.closed {
+	if s.closed.Load() {
 		s.mu.Unlock()
 		return false, ErrClosed
 	}
@@ -224,10 +231,24 @@ func (v *visit) permit() Permit {
 	h.route, h.wait, h.verdicts = v.route, v.wait, h.verdicts[:0]
 	v.handOver(h)
 	s.counts.admitted.Add(1)
+	p := Permit{s: s, slot: v.slot, generation: v.generation}
 	if s.observer != nil {
-		s.observer.Observe(Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait})
+		p.announce(Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait})
 	}
-	return Permit{s: s, slot: v.slot, generation: v.generation}
+	return p
+}
+
+// announce tells the observer about an admission. An observer that panics must not take the permit with it: nobody has it
+// yet, so nobody else would give it back.
+func (p Permit) announce(e Event) {
+	told := false
+	defer func() {
+		if !told {
+			p.pass()
+		}
+	}()
+	p.s.observer.Observe(e)
+	told = true
 }
 
 // shed refuses for lack of room.
@@ -254,9 +275,14 @@ func (s *Shedder) refuse(route *route, wait time.Duration, r *Rejection) error {
 	return r
 }
 
-// admitExempt lets through what is never charged, queued or shed by load, bounded only by the wide guard.
+// admitExempt lets through what is never charged, queued or shed by load, bounded only by a wide guard. Requests that are
+// exempt one by one have a guard of their own: anybody can send a preflight, and probes must not suffer for it.
 func (s *Shedder) admitExempt(ctx context.Context, route *route) error {
-	d, err := s.guards.Take(context.WithoutCancel(ctx), s.clock.wall(), s.guard)
+	guard := s.guard[:1]
+	if !route.Exempt {
+		guard = s.guard[1:]
+	}
+	d, err := s.guards.Take(context.WithoutCancel(ctx), s.clock.wall(), guard)
 	if err == nil && !d.Allowed {
 		return s.refuse(route, 0, route.refusals.get(route.Name, Overloaded, d.Binding().RetryAfter, s.jitter))
 	}

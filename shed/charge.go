@@ -111,22 +111,68 @@ func (v *visit) giveBack(decision *limits.Decision) {
 	if decision == nil || decision.Len() == 0 {
 		return
 	}
+	if v.turned {
+		v.keepTurns(decision)
+	}
 	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
 		v.s.counts.refundErrors.Add(1)
+	}
+}
+
+// keepTurns takes out of decision what rules that delay have charged. A turn that has come is used up, whoever uses it: those
+// behind hold turns that count on it, and a refund would give the same turn to a newcomer.
+func (v *visit) keepTurns(decision *limits.Decision) {
+	for i := range decision.Len() {
+		if verdict := decision.At(i); v.route.rule(verdict.Policy).Excess == Delay {
+			verdict.Taken = limits.NotTaken
+		}
 	}
 }
 
 // overLimit is the refusal by the rule that refuses for longest.
 func (v *visit) overLimit(decision *limits.Decision) error {
 	binding := decision.Binding()
+	if binding == nil || binding.Reason == limits.Allowed { // no store of ours
+		return v.s.refuse(v.route, v.wait, &Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
+	}
 	r := &Rejection{
 		Reason: OverLimit, Route: v.route.Name, Rule: binding.Policy.Name(), RetryAfter: binding.RetryAfter,
 		Verdicts: appendActing(nil, decision),
 	}
 	if binding.Reason == limits.CostTooLarge {
 		r.Reason = CostTooLarge
+	} else if decision.Len() > 1 && hasBurst(decision) {
+		r.RetryAfter = v.together(r.RetryAfter)
 	}
 	return v.s.refuse(v.route, v.wait, r)
+}
+
+// hasBurst reports whether a rule may refuse later what it allows now: a burst does, for its debt falls due in the next
+// period.
+func hasBurst(decision *limits.Decision) bool {
+	for i := range decision.Len() {
+		if _, ok := decision.At(i).Policy.Rule().(limits.Burst); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// together returns after how long all charges fit at once. Where a burst is among them, the longest of the single waits is
+// not enough: by then the burst may have to be waited for. So it looks again at that time, and again, until all agree.
+func (v *visit) together(after time.Duration) time.Duration {
+	for range 16 {
+		d, err := v.s.store.Peek(v.ctx, v.s.clock.at(after), v.charges)
+		if err != nil || d.Allowed {
+			return after
+		}
+		more := d.Binding().RetryAfter
+		if more <= 0 {
+			return after
+		}
+		after += more
+	}
+	return after
 }
 
 // tooMany is the refusal by a rule that counts what is in flight. When something ends nobody knows: the estimate is what

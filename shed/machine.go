@@ -74,6 +74,10 @@ func (m *Machine) Admit(now time.Duration, j *Job, req Request) {
 	s := m.s
 	route := s.settings.route(req.Route)
 	j.machine, j.Rejection, j.permit = m, nil, Permit{}
+	if err := req.check(); err != nil {
+		j.end(err)
+		return
+	}
 	if route.Exempt || req.Exempt {
 		j.end(s.admitExempt(context.Background(), route))
 		return

@@ -29,6 +29,9 @@ func (p Permit) Done(outcome Outcome) {
 	if p.slot == nil {
 		return
 	}
+	if outcome > Dropped {
+		outcome = Ignored // no outcome of ours
+	}
 	s, now := p.s, p.s.clock.now()
 	s.mu.Lock()
 	if p.slot.generation != p.generation {

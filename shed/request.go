@@ -1,6 +1,7 @@
 package shed
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -61,6 +62,14 @@ type Request struct {
 type Amount struct {
 	Unit string
 	N    int64
+}
+
+// check refuses what is no request.
+func (r *Request) check() error {
+	if r.Cost < 0 {
+		return fmt.Errorf("shed: the cost %d of a request is negative; leave it out for the route's", r.Cost)
+	}
+	return nil
 }
 
 // Reason is the one word for why a request was refused: metric label, log field and the "reason" member of the problem

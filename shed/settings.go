@@ -3,6 +3,7 @@ package shed
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -75,6 +76,8 @@ func (s *settings) assign() error {
 				return fmt.Errorf("shed: limit %q: there is no route %q; define it under routes", r.Name, name)
 			case route.Exempt:
 				return fmt.Errorf("shed: limit %q: route %q is exempt and never charged; drop one of the two", r.Name, name)
+			case slices.Contains(route.rules, r):
+				return fmt.Errorf("shed: limit %q: route %q is named twice; name it once", r.Name, name)
 			}
 			route.rules = append(route.rules, r)
 		}

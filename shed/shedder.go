@@ -18,6 +18,9 @@ import (
 // ErrClosed is what Admit returns once Close has been called.
 var ErrClosed = errors.New("shed: the shedder is closed")
 
+// longestMaxWait bounds what a configuration may ask of those who wait.
+const longestMaxWait = 24 * time.Hour
+
 // Defaults of the line in front of the concurrency limit.
 const (
 	DefaultQueueCapacity = 200
@@ -39,7 +42,7 @@ type Shedder struct {
 	observer Observer
 	health   *health.Sampler
 	turns    *queue.Leaky
-	guard    []limits.Charge // bounds exempt routes; charged in a store of its own
+	guard    []limits.Charge // bound exempt routes and exempt requests; charged in a store of their own
 	guards   *limits.Memory
 	running  *limits.Memory // what is in flight, for the rules that count that
 	clock    clock
@@ -53,7 +56,7 @@ type Shedder struct {
 
 	mu     sync.Mutex
 	gate   gate
-	closed bool
+	closed atomic.Bool // set under mu
 
 	// crowded mirrors, for one cheap look before charging quota, whether a newcomer would have to wait.
 	crowded atomic.Bool
@@ -125,7 +128,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shed: %w", err)
 	}
-	guards, err := limits.NewMemory(limits.MemoryConfig{MaxKeys: 1})
+	guards, err := limits.NewMemory(limits.MemoryConfig{MaxKeys: 2})
 	if err != nil {
 		return nil, fmt.Errorf("shed: %w", err)
 	}
@@ -148,7 +151,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 		health:   sampler,
 		turns:    queue.NewLeaky(0),
 		veil:     newVeil(),
-		guard:    []limits.Charge{{Policy: guard, Cost: 1}},
+		guard:    []limits.Charge{{Policy: guard, Key: "routes", Cost: 1}, {Policy: guard, Key: "requests", Cost: 1}},
 		guards:   guards,
 		running:  running,
 		clock:    clock,
@@ -168,6 +171,8 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 func (q Queue) resolve() (capacity int, maxWait time.Duration, err error) {
 	capacity, maxWait = q.Capacity, q.MaxWait
 	switch {
+	case maxWait > longestMaxWait:
+		return 0, 0, fmt.Errorf("shed: queue: max_wait %v is above %v; nobody waits that long", maxWait, longestMaxWait)
 	case maxWait < 0:
 		return 0, 0, fmt.Errorf("shed: queue: max_wait %v is negative; use a capacity of -1 for no line", maxWait)
 	case capacity == 0:
@@ -232,8 +237,7 @@ func (s *Shedder) wake(w *queue.Waiter) {
 // Permits that are out can still be ended. It is safe to call twice.
 func (s *Shedder) Close() error {
 	s.mu.Lock()
-	first := !s.closed
-	s.closed = true
+	first := !s.closed.Swap(true)
 	var a answer
 	if first {
 		a = s.gate.Empty(reasonClosed)
