@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -132,6 +133,9 @@ func TestRefusalDoesNotWaitForTheBody(t *testing.T) {
 				refused(t, res, 429, shed.CostTooLarge) // and not 100 Continue
 				if !res.Close {
 					t.Error("the connection stays open with a body in flight")
+				}
+				if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error("the server promised to close the connection and waits for the body instead")
 				}
 			})
 		}

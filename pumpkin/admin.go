@@ -17,12 +17,14 @@ func (p *Pumpkin) newAdmin() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/items", p.serveItems)
 	mux.HandleFunc("/items/{id}", p.serveItem)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		leaveBody(w, r)
 		writeProblem(w, refuse(NotFound, "there are /items and /items/{id}"))
 	})
 	// A bearer token is not sent by a browser of its own accord, but whatever a proxy puts in front may be.
 	origins := http.NewCrossOriginProtection()
-	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leaveBody(w, r)
 		writeProblem(w, refuse(CrossOrigin, "the admin endpoint does not take requests from pages of another origin"))
 	}))
 	return origins.Handler(p.Authorize(mux))

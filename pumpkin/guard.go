@@ -69,6 +69,7 @@ func (p *Pumpkin) Authorize(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		leaveBody(w, r)
 		w.Header().Set("WWW-Authenticate", `Bearer realm="spillway admin"`)
 		if wait := p.guard.failed(time.Now()); wait > 0 {
 			w.Header().Set("Retry-After", wholeSeconds(wait))

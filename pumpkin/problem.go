@@ -39,6 +39,15 @@ func writeJSON(w http.ResponseWriter, status int, contentType string, v any) {
 	w.Write(append(body, '\n'))
 }
 
+// leaveBody says that nobody will read the request's body. On HTTP/1.x net/http would drain it before the answer leaves, at
+// whatever pace the client sends, and keep the connection until then.
+func leaveBody(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		w.Header()["Connection"] = []string{"close"}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // a writer that cannot has no connection to keep
+	}
+}
+
 // wholeSeconds is d for Retry-After: rounded up, at least 1.
 func wholeSeconds(d time.Duration) string {
 	return strconv.FormatInt(max(1, int64((d+time.Second-1)/time.Second)), 10)

@@ -26,6 +26,9 @@ var (
 // ServeHTTP writes header keys in their canonical form directly, which is what http.Header.Set would do with an allocation.
 func (h publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p, header := h.p, w.Header()
+	if r.ContentLength != 0 {
+		leaveBody(w, r)
+	}
 	header["Access-Control-Allow-Origin"] = headerAny
 	header["Access-Control-Expose-Headers"] = headerExpose
 	header["Cross-Origin-Resource-Policy"] = headerCORP

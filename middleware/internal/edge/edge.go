@@ -104,6 +104,10 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 		req.Amounts = []shed.Amount{{Unit: shed.RequestBytes, N: r.ContentLength}}
 	}
 	permit, err := e.shedder.Admit(r.Context(), req)
+	if err != nil && unread(r) {
+		// Without this the connection would stay for as long as the client takes to send what nobody reads.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	}
 	if err != nil || exempt {
 		return Visit{Writer: w, permit: permit}, err
 	}
