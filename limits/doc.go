@@ -30,12 +30,13 @@
 //   - Arithmetic is exact, in integers: see [Meter]. Rates such as 10/13s, 1/day and 1000000000/s lose nothing in years.
 //     What would not fit is an error of NewPolicy, not a surprise later. The same times and costs give the same
 //     decisions in every store.
-//   - Nothing here starts a goroutine or a timer, and memory is bounded: see [MemoryConfig].
+//   - No store starts a goroutine or a timer, and memory is bounded: see [MemoryConfig].
 //
 // Everything is safe for concurrent use.
 //
 // # Not here
 //
-// No store waits: a turn is a number, and parking the caller is somebody else's work. Nothing knows HTTP. How many may run at
-// once before a service is overloaded is another question, for which no fixed number is the answer.
+// No store waits: a turn is a number. [Wait], and a [Flow] with its [Reader] and [Writer], are for callers who have no waiting
+// room of their own. Nothing knows HTTP. How many may run at once before a service is overloaded is another question, for
+// which no fixed number is the answer.
 package limits
