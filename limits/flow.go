@@ -18,6 +18,10 @@ var ErrNoFlow = errors.New("limits: a rule of the flow lets nothing through")
 // With a Delay the turns are first come, first served, and exact. With any other rule what does not fit waits until it
 // would, and then tries again, so that streams of one key compete.
 type Flow struct {
+	// BeforeWait, if set before the first use, is called each time something is about to wait: whoever holds a place for it
+	// can let others have that meanwhile.
+	BeforeWait func()
+
 	store   Store
 	charges []Charge
 	step    int64 // the most that can pass at once
@@ -56,7 +60,7 @@ func (f *Flow) Pass(ctx context.Context, n int64) (passed int64, err error) {
 		for i := range charges {
 			charges[i].Cost = part
 		}
-		d, err := Wait(ctx, f.store, charges)
+		d, err := waitAfter(ctx, f.store, charges, f.waits)
 		if err != nil {
 			return passed, err
 		}
@@ -68,11 +72,18 @@ func (f *Flow) Pass(ctx context.Context, n int64) (passed int64, err error) {
 		if b.Reason == CostTooLarge { // the turns of a store that is not ours
 			return passed, ErrNoFlow
 		}
+		f.waits()
 		if err := pause(ctx, max(b.RetryAfter, time.Microsecond)); err != nil {
 			return passed, err
 		}
 	}
 	return passed, nil
+}
+
+func (f *Flow) waits() {
+	if f.BeforeWait != nil {
+		f.BeforeWait()
+	}
 }
 
 // Reader reads from another reader at the pace of a flow whose units are bytes: what was read is handed on when it may pass.

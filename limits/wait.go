@@ -14,9 +14,17 @@ import (
 // context ends while it waits, and then the error wraps the context's. What is given back is there for who comes later;
 // those who wait already keep their turns.
 func Wait(ctx context.Context, store Store, charges []Charge) (Decision, error) {
+	return waitAfter(ctx, store, charges, func() {})
+}
+
+// waitAfter is Wait, and calls before when it is about to wait.
+func waitAfter(ctx context.Context, store Store, charges []Charge, before func()) (Decision, error) {
 	d, err := store.Take(ctx, time.Now(), charges)
 	if err != nil || !d.Allowed {
 		return d, err
+	}
+	if d.Delay() > 0 {
+		before()
 	}
 	if err := pause(ctx, d.Delay()); err != nil {
 		if lost := store.Refund(context.WithoutCancel(ctx), time.Now(), d); lost != nil {

@@ -164,3 +164,27 @@ func TestTooManyAtOnceAre429WithAnEstimate(t *testing.T) {
 		}
 	})
 }
+
+// A client that sends more than it may is slowed down, and nobody else: while its body waits it holds no place.
+func TestABodyThatWaitsHoldsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, 1, limited(shed.Limit{
+			Name: "upload", Rule: limits.TokenBucket{Capacity: 1000, Refill: limits.PerSecond(100)}, Unit: shed.RequestBytes,
+		}))
+		wrap, err := middleware.ShedWithConfig(middleware.Config{Shedder: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+		start := time.Now()
+		go upload(h, 3000, false) // takes 20 s
+		synctest.Wait()
+		if w := call(h, "GET", "/", "192.0.2.1:1"); w.Code != http.StatusOK {
+			t.Errorf("another client got %d while the body was waiting", w.Code)
+		}
+		time.Sleep(30 * time.Second)
+		if st := s.Status(); st.InFlight != 0 || st.Streams != 0 || time.Since(start) < 20*time.Second {
+			t.Errorf("%d in flight, %d streams are left", st.InFlight, st.Streams)
+		}
+	})
+}

@@ -112,7 +112,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 		return Visit{Writer: w, permit: permit}, err
 	}
 	if e.bodies && r.ContentLength < 0 {
-		e.pace(r, req)
+		e.pace(r, req, permit)
 	}
 	v := Visit{edge: e, permit: permit}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 && e.fields != nil {
