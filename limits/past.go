@@ -114,9 +114,7 @@ func (p *past) forget(n int) {
 	p.before = p.upto(n)
 	p.head = (p.head + n) % len(p.ring)
 	p.count -= n
-	if len(p.ring) > smallestRing && p.count < len(p.ring)/4 {
-		p.resize(max(smallestRing, 2*p.count))
-	}
+	p.shrink()
 }
 
 // reduce takes up to amount out of the i-th entry. It visits all that come after it.
@@ -133,6 +131,14 @@ func (p *past) reduce(i int, amount int64) {
 		*p.entry(j) = *p.entry(j + 1)
 	}
 	p.count--
+	p.shrink()
+}
+
+// shrink gives memory back once the ring is less than a quarter full.
+func (p *past) shrink() {
+	if len(p.ring) > smallestRing && p.count < len(p.ring)/4 {
+		p.resize(max(smallestRing, 2*p.count))
+	}
 }
 
 func (p *past) resize(n int) {
