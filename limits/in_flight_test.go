@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 func TestInFlightCountsUntilItIsRefunded(t *testing.T) {
@@ -78,4 +80,51 @@ func (s *sheet) verdict(p *Policy, key string, cost int64) Verdict {
 	s.Helper()
 	d := s.take(p, key, cost)
 	return *d.At(0)
+}
+
+// In a full table newcomers share a balance; whatever they share, all that is raised comes down again.
+func TestWhatIsInFlightComesDownThoughTheTableIsFull(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		m, err := NewMemory(MemoryConfig{MaxKeys: rapid.IntRange(1, 4).Draw(r, "max keys")})
+		if err != nil {
+			r.Fatal(err)
+		}
+		const most = 3
+		p, err := NewPolicy("running", InFlight{Max: most})
+		if err != nil {
+			r.Fatal(err)
+		}
+		now := time.Unix(1_800_000_000, 0)
+		var out []Decision
+		for range rapid.IntRange(1, 60).Draw(r, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 3).Draw(r, "seconds")) * time.Second)
+			if n := len(out); n > 0 && rapid.Bool().Draw(r, "end") {
+				i := rapid.IntRange(0, n-1).Draw(r, "which")
+				if err := m.Refund(t.Context(), now, out[i]); err != nil {
+					r.Fatal(err)
+				}
+				out = append(out[:i], out[i+1:]...)
+				continue
+			}
+			key := fmt.Sprint("k", rapid.IntRange(0, 7).Draw(r, "key"))
+			d, err := m.Take(t.Context(), now, []Charge{{Policy: p, Key: key, Cost: 1}})
+			if err != nil {
+				r.Fatal(err)
+			}
+			if d.Allowed {
+				out = append(out, d)
+			}
+		}
+		for _, d := range out {
+			if err := m.Refund(t.Context(), now, d); err != nil {
+				r.Fatal(err)
+			}
+		}
+		for k := range 8 {
+			d, err := m.Peek(t.Context(), now, []Charge{{Policy: p, Key: fmt.Sprint("k", k)}})
+			if err != nil || d.At(0).Remaining != most {
+				r.Fatalf("k%d: %d of %d are left when nothing is in flight, %v", k, d.At(0).Remaining, most, err)
+			}
+		}
+	})
 }

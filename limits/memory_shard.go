@@ -130,12 +130,26 @@ func (m *Memory) findLocked(probes []probe, now int64, take bool) {
 			// Looked at anew, for the balance of an earlier probe may have been dropped, which is then new here too.
 			p.shared = !s.hasRoom(probes[:i+1])
 		}
+		if p.first == i && m.shards[p.shard].staysShared(p) {
+			p.shared = true
+		}
 	}
 	for i := range probes {
 		if p := &probes[i]; p.first == i {
 			m.shards[p.shard].find(p, now, editions)
 		}
 	}
+}
+
+// staysShared reports whether a newcomer that has room has to use the shared balance all the same. What is in flight comes
+// down by refunds alone, each where it was raised: a balance of its own that began where the shared one stands would never
+// come down again. So newcomers stay with the shared one until nothing is in flight there.
+func (s *shard) staysShared(p *probe) bool {
+	if _, counts := p.edition.math.(*counter); !counts {
+		return false
+	}
+	held, ok := s.overflow[p.edition.space]
+	return ok && held.balance().owed > 0 && s.table.find(p.hash) < 0
 }
 
 // firstOn returns the first probe on the balance of the i-th.
