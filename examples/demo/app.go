@@ -33,6 +33,8 @@ func (d *demo) routes() (*echo.Echo, error) {
 	protect, err := echomw.Config{
 		Shedder: d.shedder,
 		Pumpkin: d.pumpkin,
+		// The demo knows no users, but a file that was written for an app with users is welcome.
+		Principal: func(echo.Context) string { return "" },
 		Skipper: func(c echo.Context) bool { return c.Request().URL.Path == pumpkinPath },
 	}.ToMiddleware()
 	if err != nil {

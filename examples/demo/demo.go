@@ -62,6 +62,9 @@ func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error
 		}
 	}
 	if d.token, d.generated, err = pumpkin.AdminToken(d.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
+		if line := d.config.Pumpkin.TokenFileLine; line > 0 {
+			return nil, fmt.Errorf("%s:%d: %w", o.config, line, err)
+		}
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	if err := d.listen(o.listen, orElse(o.admin, d.config.Pumpkin.AdminListen)); err != nil {

@@ -20,6 +20,8 @@ type Pumpkin struct {
 	// TokenFile is the file that holds the admin token; empty means none. Parse and Load return it relative to where the
 	// program runs: the file names it relative to its own folder.
 	TokenFile string
+	// TokenFileLine is the line that names it, for a message about it; 0 when no file does.
+	TokenFileLine int
 }
 
 var pumpkinShape = shape{
@@ -59,7 +61,7 @@ func pumpkin(o object, folder string) Pumpkin {
 		}
 	}
 	if s := admin.text("token_file"); s != "" {
-		p.TokenFile = s
+		p.TokenFile, p.TokenFileLine = s, admin.fields["token_file"].line
 		if !filepath.IsAbs(s) {
 			p.TokenFile = filepath.Join(folder, s)
 		}

@@ -94,7 +94,7 @@ func TestAKeyMissingInAPresentSectionTakesTheLibrarysDefault(t *testing.T) {
 	want.Shed.Concurrency = concurrency.Config{Max: 9, Initial: 6}
 	want.Shed.Queue = shed.Queue{Capacity: 3}
 	want.Shed.Health = health.Config{CPU: health.Thresholds{Low: 0.75, High: 0.8}, WarmUp: 5 * time.Second}
-	want.Pumpkin = Pumpkin{AdminListen: DefaultAdminListen, TokenFile: "dir/admin.token"}
+	want.Pumpkin = Pumpkin{AdminListen: DefaultAdminListen, TokenFile: "dir/admin.token", TokenFileLine: 7}
 	same(t, parsed(t, `
 clients: {unknown: exempt}
 limits: [{name: a, leaky_bucket: {capacity: 7, leak: 3/s}}]
@@ -149,7 +149,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				MemoryStall: health.Thresholds{Low: 0.2, High: 0.4}, HostCPU: health.Thresholds{Low: 0.6, High: 0.9}, CPULimit: 0.5,
 			},
 		},
-		Pumpkin: Pumpkin{PollAfter: 30 * time.Second, AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token"},
+		Pumpkin: Pumpkin{PollAfter: 30 * time.Second, AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 54},
 	})
 }
 
