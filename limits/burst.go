@@ -123,7 +123,7 @@ func (r *bursts) at(b balance, now int64) spell {
 		return s
 	}
 	s.ago += passed
-	if s.here > 0 || r.debt(s) <= 0 { // with what passed after it the debt is paid in any case
+	if r.debt(s) <= 0 { // where something passed after it, always: the debt was at most soft then
 		return spell{now: at, begin: s.begin}
 	}
 	return s

@@ -49,6 +49,57 @@ func TestANewcomerWithRoomStartsWhereTheSharedBalanceStands(t *testing.T) {
 	s.allowed(p, "newcomer", 3)
 }
 
+// The same for a rule that remembers single charges: a newcomer goes on with a past of its own.
+func TestANewcomerWithRoomTakesItsOwnPastAlong(t *testing.T) {
+	s := newSheet(t, 1)
+	quick := s.policy("quick", TokenBucket{Capacity: 1, Refill: PerSecond(1)})
+	p := s.policy("p", SlidingLog{PerHour(10)})
+	s.allowed(quick, "occupies the only place", 1)
+	shared := s.allowed(p, "newcomer", 3)
+	s.now = s.now.Add(3 * time.Second) // the place becomes free
+	s.allowed(p, "newcomer", 5)
+	s.denied(p, "newcomer", 3)
+	if v := s.verdict(p, "another", 0); v.Remaining != 7 {
+		t.Errorf("%d remain of 10 for those who share 3", v.Remaining)
+	}
+	s.refund(shared)
+	s.allowed(p, "another", 10)
+	s.denied(p, "newcomer", 3)
+}
+
+func TestThePastsOfKeysThatWentAreUsedAgain(t *testing.T) {
+	s := newSheet(t, 256) // one shard
+	p := s.policy("p", SlidingLog{PerSecond(5)})
+	for i := range 5000 {
+		s.allowed(p, fmt.Sprint(i), 1)
+		s.now = s.now.Add(100 * time.Millisecond)
+	}
+	if n := len(s.shards[0].pasts.list); n > 100 { // each is kept for its second and the grace
+		t.Errorf("%d pasts are kept", n)
+	}
+	// Where the rule becomes one that needs none, it goes too.
+	for i := range 50 {
+		key := fmt.Sprint("changed ", i)
+		s.allowed(s.policy("q", SlidingLog{PerDay(5)}), key, 1)
+		s.allowed(s.policy("q", FixedWindow{PerDay(5)}), key, 1)
+	}
+	pasts := s.shards[0].pasts
+	if used := len(pasts.list) - len(pasts.free); used > 40 {
+		t.Errorf("%d pasts are in use", used)
+	}
+}
+
+// What a rate has charged is not in flight, and giving it back ends nothing that is.
+func TestARefundOfAnotherRulesChargeEndsNothingInFlight(t *testing.T) {
+	s := newSheet(t, 0)
+	d := s.allowed(s.policy("p", TokenBucket{Capacity: 5, Refill: PerHour(1)}), "k", 1)
+	s.now = s.now.Add(time.Second)
+	running := s.policy("p", InFlight{Max: 1})
+	s.allowed(running, "k", 1)
+	s.refund(d)
+	s.denied(running, "k", 1)
+}
+
 func TestARefundReachesTheSharedBalanceItWasTakenFrom(t *testing.T) {
 	s := newSheet(t, 1)
 	p := s.policy("p", TokenBucket{Capacity: 10, Refill: PerHour(1)})
