@@ -63,8 +63,11 @@ func TestANewcomerWithRoomTakesItsOwnPastAlong(t *testing.T) {
 		t.Errorf("%d remain of 10 for those who share 3", v.Remaining)
 	}
 	s.refund(shared)
+	s.now = s.now.Add(time.Second)
 	s.allowed(p, "another", 10)
-	s.denied(p, "newcomer", 3)
+	if v := s.verdict(p, "newcomer", 0); v.Remaining != 2 || v.NextAfter != time.Hour-4*time.Second {
+		t.Errorf("%+v, want 2 of 10 and the first 3 back an hour after they were taken", v)
+	}
 }
 
 func TestThePastsOfKeysThatWentAreUsedAgain(t *testing.T) {
