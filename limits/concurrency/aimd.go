@@ -55,6 +55,7 @@ func (a *aimd) feed(now time.Duration, latency float64, inFlight int, dropped bo
 	a.lib.OnSample(int64(now), int64(latency), inFlight, dropped)
 	got := a.lib.EstimatedLimit()
 	if got < a.low || got > a.high {
+		a.lib = nil
 		a.anchor(got, 0)
 		return a.last
 	}

@@ -23,7 +23,7 @@ type algorithm interface {
 // reading is what an algorithm is told of a window. Times are in ns.
 type reading struct {
 	rate      float64 // completions per second, median of the last three windows
-	known     int     // how many windows that median rests on, at most 3
+	known     int     // how many windows there were since the limit jumped; 0 until a dip has confirmed the baseline
 	latency   float64 // mean of this window
 	baseline  float64 // mean without queueing
 	inFlight  int     // the most there were

@@ -52,11 +52,16 @@ func (c *climb) end(e *Estimator, w *window) {
 	case !w.saturated(): // so much was not wanted: keep what was used
 		e.set(max(c.from, w.inFlight), Returned)
 	case e.rate > 1.3*c.rate && e.latency < 1.5*c.mean:
+		// Throughput followed, so there was hardly a queue: the window says more of the baseline than the first samples of all,
+		// among which the short ones are too many.
 		c.failed = 0 // the next window may double again
+		e.learn(e.latency, 0.5)
+		e.dip.gentle = true
 	default:
 		// The throughput seen now is all there is: go to where the gradient would end, but not outside of what was tried.
 		c.until = e.now + min(shortestPause<<min(c.failed, 10), longestPause)
 		c.failed++
+		e.past = history{} // the latency was another limit's
 		e.set(min(max(int(e.alg.rest(e.rate, e.baseline)), c.from), e.limit), Returned)
 		e.settle(e.latency)
 	}

@@ -22,9 +22,10 @@ type dip struct {
 	longest float64       // latency that may be expected at first
 	next    time.Duration // none before, unless latency is suspicious
 	ended   time.Duration // end of the last one
-	count   int           // how many have been measured
+	count   int           // how many agree on the baseline; 0 before the first
 	row     int           // how many in this row
-	known   bool          // whether a row has come to its end
+	trusted bool          // whether the baseline is believed to hold no queue
+	gentle  bool          // whether the baseline is near enough for a dip of the usual depth
 }
 
 type dipPhase uint8
@@ -50,7 +51,7 @@ func (d *dip) on() bool { return d.phase != noDip }
 // due tells whether it is time to measure again. A backlog that drains, after a hiccup, is no time for less: once the
 // baseline has been measured a few times the next dip waits for overload that lasts.
 func (d *dip) due(e *Estimator) bool {
-	return e.now >= d.next && (d.count < 3 || e.now-e.pressed >= dipLasting)
+	return e.now >= d.next && (!d.trusted || e.now-e.pressed >= dipLasting)
 }
 
 // start begins a dip. It reports false if the limit is too near to its floor for one.
@@ -58,7 +59,7 @@ func (d *dip) start(e *Estimator) bool {
 	d.rate, d.mean = e.past.rate(), e.past.mean()
 	d.started, d.row, d.longest, d.was = e.now, 0, d.mean, d.mean
 	share := dipDepth
-	if !d.known {
+	if !d.gentle {
 		share = dipDeep
 	}
 	if !e.alg.measures() || !d.lower(e, d.depth(e, share)) {
@@ -136,9 +137,11 @@ func (d *dip) end(e *Estimator, w *window) {
 	switch {
 	case quickened:
 		// Less work at once got more done. No queue does that: what was slow before has passed, and so have its figures.
+		d.count = 1
 		e.setBaseline(min(seen, e.baseline))
-	case seen < 0.8*e.baseline, !d.known && d.followed(seen):
+	case seen < 0.8*e.baseline, !d.trusted && d.allQueue(seen):
 		// The baseline held a queue. Perhaps this dip was not deep enough either: again, from the better one.
+		d.count = 1
 		e.setBaseline(min(seen, e.baseline))
 		if d.again(e, seen) {
 			return
@@ -148,6 +151,7 @@ func (d *dip) end(e *Estimator, w *window) {
 			return
 		}
 	case seen > 1.4*e.baseline:
+		d.count = 1
 		e.setBaseline(seen) // less work at once did not help: the service itself has become slower
 	case seen > 1.25*e.baseline:
 		e.learn(seen, 0.5) // perhaps
@@ -160,11 +164,16 @@ func (d *dip) end(e *Estimator, w *window) {
 // again dips once more in the same row.
 func (d *dip) again(e *Estimator, seen float64) bool {
 	share := dipDepth
-	if d.followed(seen) {
+	if d.allQueue(seen) {
 		share = dipDeep
 	}
 	d.was, d.longest = seen, seen
 	return d.lower(e, d.depth(e, share))
+}
+
+// allQueue tells whether latency is in proportion to the limit, so that even now the backend has more than it can do.
+func (d *dip) allQueue(seen float64) bool {
+	return seen < 1.15*d.was*float64(d.limit)/float64(d.above)
 }
 
 // followed tells whether latency fell as the limit did, which makes it a queue's, rather than not at all; the geometric mean
@@ -176,8 +185,11 @@ func (d *dip) followed(seen float64) bool {
 
 // conclude ends the dip with what it has shown.
 func (d *dip) conclude(e *Estimator, quickened bool) {
-	d.known = true
-	pause := max(dipPeriod>>max(0, 4-d.count), 20*(e.now-d.started))
+	d.trusted, d.gentle = true, true
+	pause := max(dipPeriod, 20*(e.now-d.started))
+	if d.count < 4 { // a single dip is off by a seventh when service times vary; soon there are more
+		pause = max(dipPeriod>>(4-d.count), 10*(e.now-d.started))
+	}
 	if quickened { // it was not the same backend before and in the dip: once more, soon
 		pause = dipPeriod / 16
 	}

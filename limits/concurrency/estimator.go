@@ -31,6 +31,7 @@ type Estimator struct {
 	baseline float64       // mean latency without queueing, in ns; 0 while unknown
 	slots    float64       // how much work at once keeps the backend busy, as of the last dip; 0 while unknown
 	slow     int           // windows in a row that were slower than the limit explains
+	slowed   time.Duration // when the first of them opened
 	pressed  time.Duration // since when all windows were saturated; 0 if the last was not
 	settled  time.Duration
 	climb    climb
@@ -183,7 +184,7 @@ func (e *Estimator) judge(w *window) {
 	}
 	if e.faster() {
 		e.setBaseline(e.past.mean())
-		e.dip.next = e.now // that may still hold a queue
+		e.dip.next = e.now + suspicionTime // that may still hold a queue
 	}
 	if !w.saturated() {
 		e.idle(w)
@@ -218,6 +219,8 @@ func (e *Estimator) learnFirst(w *window) bool {
 		return false
 	}
 	e.setBaseline(e.first.mean())
+	e.dip.trusted = !w.saturated()
+	e.dip.gentle = e.dip.trusted
 	return true
 }
 
@@ -246,8 +249,11 @@ func (e *Estimator) faster() bool {
 // follow lets the algorithm take one step.
 func (e *Estimator) follow(w *window) {
 	r := reading{
-		rate: e.past.rate(), known: min(e.past.n, 3), latency: e.latency, baseline: e.baseline, inFlight: w.inFlight,
+		rate: e.past.rate(), known: e.past.n, latency: e.latency, baseline: e.baseline, inFlight: w.inFlight,
 		saturated: w.saturated(), slow: e.slow > 0,
+	}
+	if e.dip.count == 0 {
+		r.known = 0
 	}
 	if r.saturated && !r.slow { // more is kept busy than the last dip could see
 		e.slots = max(e.slots, r.rate*e.baseline/float64(time.Second))
@@ -262,6 +268,10 @@ func (e *Estimator) follow(w *window) {
 	}
 }
 
+// suspicionTime is how long latency must be unexplained before a dip is worth its cost. A burst on an idle process makes all
+// latencies longer for some tenths of a second, until the runtime has spread the new connections; that passes by itself.
+const suspicionTime = 500 * time.Millisecond
+
 // suspicious tells whether three windows in a row were slower than the limit explains: at a limit above the number of slots
 // the latency is baseline·limit/slots. The allowance grows with the noise of few samples.
 func (e *Estimator) suspicious(w *window) bool {
@@ -270,11 +280,13 @@ func (e *Estimator) suspicious(w *window) bool {
 	}
 	expected := e.baseline * max(1, float64(e.limit)/e.slots)
 	if e.latency > expected*(1.3+1.5/math.Sqrt(float64(w.ok))) {
-		e.slow++
+		if e.slow++; e.slow == 1 {
+			e.slowed = w.opened
+		}
 	} else {
 		e.slow = 0
 	}
-	return e.slow >= 3 && e.now >= e.dip.ended+time.Second
+	return e.slow >= 3 && e.now-e.slowed >= suspicionTime && e.now >= e.dip.ended+time.Second
 }
 
 // fall gives way to drops, by half of their share: Gradient2 never looks at them. If everything fails the limit halves with

@@ -24,7 +24,10 @@ func TestNoSequenceOfSamplesMovesTheLimitOutOfItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low := rapid.IntRange(1, 30).Draw(t, "min")
 		high := low + rapid.IntRange(0, 100).Draw(t, "more")
-		e, err := New(Config{Min: low, Max: high, Initial: rapid.IntRange(0, 200).Draw(t, "initial")})
+		e, err := New(Config{
+			Algorithm: rapid.SampledFrom(Algorithms()).Draw(t, "algorithm"),
+			Min:       low, Max: high, Initial: rapid.IntRange(0, 200).Draw(t, "initial"),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,14 +55,16 @@ func TestNoSequenceOfSamplesMovesTheLimitOutOfItsBounds(t *testing.T) {
 }
 
 func TestAThousandDropsWithoutASuccessReachTheFloorInAFewWindows(t *testing.T) {
-	e := build(t, Config{Initial: 100})
-	feed(e, 0, 2*time.Millisecond, 300, Sample{InFlight: 100, Dropped: true}) // 600 ms
-	if e.Limit() != DefaultMin || e.Status().Change != Fell {
-		t.Errorf("limit %d by %s, want the floor of %d", e.Limit(), e.Status().Change, DefaultMin)
-	}
-	feed(e, time.Second, 2*time.Millisecond, 700, Sample{InFlight: 4, Dropped: true})
-	if e.Limit() != DefaultMin {
-		t.Errorf("limit %d, want it to stay at the floor", e.Limit())
+	for _, algorithm := range adaptive() {
+		e := build(t, Config{Algorithm: algorithm, Initial: 100})
+		feed(e, 0, 2*time.Millisecond, 300, Sample{InFlight: 100, Dropped: true}) // 600 ms
+		if e.Limit() != DefaultMin || e.Status().Change != Fell {
+			t.Errorf("%s: limit %d by %s, want the floor of %d", algorithm, e.Limit(), e.Status().Change, DefaultMin)
+		}
+		feed(e, time.Second, 2*time.Millisecond, 700, Sample{InFlight: 4, Dropped: true})
+		if e.Limit() != DefaultMin {
+			t.Errorf("%s: limit %d, want it to stay at the floor", algorithm, e.Limit())
+		}
 	}
 }
 

@@ -7,12 +7,12 @@ import (
 
 // Constants of the knee.
 const (
-	headroom  = 1.4 // in flight per slot; 1.2 to 1.6 make no difference that could be measured
-	spare     = 2   // beside it: 1.4 of one slot would leave it idle between two requests
-	kneeShare = 0.3 // of the way to the target, per window
-	farOff    = 0.3 // from here on the whole way at once
-	kneeCut   = 0.7 // but no further down than this per window
-	kneeRaise = 1.5 // nor further up
+	headroom  = 1.3  // in flight per slot: 1.2 to 1.6 serve as much, and less is a shorter queue
+	spare     = 2    // beside it: 1.4 of one slot would leave it idle between two requests
+	kneeShare = 0.3  // of the way to the target, per window
+	farOff    = 0.25 // from here on the whole way at once
+	kneeCut   = 0.7  // but no further down than this per window
+	kneeRaise = 1.5  // nor further up
 )
 
 // knee aims at the knee of the curve of throughput over concurrency: the least work at once that still keeps every slot
@@ -35,7 +35,8 @@ const (
 //   - Slower than the limit explains: hold, at most until the dip that follows the third such window. X·S with an S that is
 //     out of date is too low, the lower limit lowers X, and so on to the floor: only a dip tells a slower service (S must
 //     follow) from fewer slots (X·S is right).
-//   - Fewer than three windows since the last jump: no way down, for one window with 20 samples is off by a fifth.
+//   - Fewer than three windows since the last jump, or no dip yet: no way down. One window with 20 samples is off by a fifth,
+//     and a baseline from the first of them by more.
 //
 // Sources: Little's law; the product of the highest rate and the lowest latency as the place to be is Kleinrock's (Power and
 // deterministic rules of thumb, 1979), and BBR's (Cardwell et al., 2016). BBR probes with more to find the rate and less to

@@ -10,17 +10,18 @@ type line struct {
 	recent  [3]time.Duration
 	sum     time.Duration
 	n, at   int
+	opened  time.Duration
 
 	surge, refused time.Duration // when refusals began and when the last was
 	surging        bool
 }
 
 // took notes the latency of one request.
-func (l *line) took(latency time.Duration) {
+func (l *line) took(now, latency time.Duration) {
 	l.sum += latency
-	if l.n++; l.n == 20 {
-		l.recent[l.at%3] = l.sum / 20
-		l.sum, l.n = 0, 0
+	if l.n++; l.n >= 20 && now-l.opened >= 100*time.Millisecond { // or a hiccup would fill all three means of a large backend
+		l.recent[l.at%3] = l.sum / time.Duration(l.n)
+		l.sum, l.n, l.opened = 0, 0, now
 		l.at++
 	}
 }

@@ -154,7 +154,7 @@ func (s *sim) grant() {
 func (s *sim) finish(j job) {
 	sample := Sample{Latency: s.now - j.admitted, InFlight: s.inFlight}
 	s.inFlight--
-	s.line.took(sample.Latency)
+	s.line.took(s.now, sample.Latency)
 	switch {
 	case s.drop != nil && s.drop(s.now):
 		sample.Dropped = true
@@ -168,6 +168,43 @@ func (s *sim) finish(j job) {
 		s.at().late++
 	}
 	s.limit.Observe(s.now, sample)
+}
+
+// stall makes all slots busy for a while, from now on.
+func (s *sim) stall(lasting time.Duration) {
+	for i, at := range s.free.all { // the same for all, so the heap stays one
+		s.free.all[i] = max(at, s.now) + lasting
+	}
+}
+
+// lose takes slots away until the given time and returns how many are left.
+func (s *sim) lose(until time.Duration) (left int) {
+	left = max(1, s.slots*3/10)
+	for i := range s.free.all[left:] {
+		s.free.all[left+i] = until
+	}
+	s.free.fix()
+	return left
+}
+
+// refused is the share of all arrivals since a second that were turned away.
+func (s *sim) refused(from int) float64 {
+	refused, offered := 0, 0
+	for _, sec := range s.seconds[from:] {
+		refused += sec.refused
+		offered += sec.offered
+	}
+	return float64(refused) / float64(offered)
+}
+
+// late is the share of all answers since a second that came too late.
+func (s *sim) late(from int) float64 {
+	late, all := 0, 0
+	for _, sec := range s.seconds[from:] {
+		late += sec.late
+		all += sec.late + sec.good
+	}
+	return float64(late) / float64(all)
 }
 
 // median returns the median time from arrival to answer.

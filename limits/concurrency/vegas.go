@@ -70,6 +70,7 @@ func (v *vegas) feed(now time.Duration, latency float64, inFlight int, dropped b
 	v.lib.OnSample(int64(now), int64(latency), inFlight, dropped)
 	got := v.lib.EstimatedLimit()
 	if got < v.low || got > v.high { // the library knows no lower bound but 1
+		v.lib = nil
 		v.anchor(got, float64(v.base))
 		return v.last
 	}
