@@ -35,7 +35,7 @@ func (d *demo) routes() (*echo.Echo, error) {
 		Pumpkin: d.pumpkin,
 		// The demo knows no users, but a file that was written for an app with users is welcome.
 		Principal: func(echo.Context) string { return "" },
-		Skipper: func(c echo.Context) bool { return c.Request().URL.Path == pumpkinPath },
+		Skipper:   func(c echo.Context) bool { return c.Request().URL.Path == pumpkinPath },
 	}.ToMiddleware()
 	if err != nil {
 		return nil, err
