@@ -2,7 +2,7 @@ package concurrency
 
 import "time"
 
-// climb doubles the limit while that brings more throughput and no queue. The gradient alone grows by 0.8 per window: from
+// climb doubles the limit while that brings more throughput and no queue. Gradient2 alone grows by 0.8 per window: from
 // 20 to 128 it would need 135 windows. The same way leads back up after drops have pulled the limit to the floor.
 type climb struct {
 	on         bool
@@ -20,7 +20,7 @@ const (
 )
 
 // How far above the baseline latency may be for an attempt. The first attempts are generous, for a baseline from few samples
-// is easily too low, and what counts in the end is whether throughput follows. Where the gradient rests latency is 1.2 times
+// is easily too low, and what counts in the end is whether throughput follows. Where the limit rests latency is 1.2 times
 // the baseline or more, so that later attempts are only made below that.
 const (
 	generous = 1.4
@@ -58,7 +58,7 @@ func (c *climb) end(e *Estimator, w *window) {
 		e.learn(e.latency, 0.5)
 		e.dip.gentle = true
 	default:
-		// The throughput seen now is all there is: go to where the gradient would end, but not outside of what was tried.
+		// The throughput seen now is all there is: go to where the algorithm would end, but not outside of what was tried.
 		c.until = e.now + min(shortestPause<<min(c.failed, 10), longestPause)
 		c.failed++
 		e.past = history{} // the latency was another limit's

@@ -49,7 +49,7 @@ const (
 func (d *dip) on() bool { return d.phase != noDip }
 
 // due tells whether it is time to measure again. A backlog that drains, after a hiccup, is no time for less: once the
-// baseline has been measured a few times the next dip waits for overload that lasts.
+// baseline is trusted the next dip waits for overload that lasts.
 func (d *dip) due(e *Estimator) bool {
 	return e.now >= d.next && (!d.trusted || e.now-e.pressed >= dipLasting)
 }

@@ -9,23 +9,29 @@
 //
 // # How the limit is found
 //
-// [Estimator] uses Gradient2 of github.com/platinummonkey/go-concurrency-limits (after Netflix' concurrency-limits) for its
-// arithmetic. With the window's mean latency R and the baseline S it does, once per window,
+// [Estimator] collects samples in windows, measures the latency without queueing, and asks one of these for the next limit:
 //
-//	L ← 0.8·L + 0.2·(L·clamp(1.2·S/R, 0.5, 1) + q)    q = min(4, max(1, L/3))
+//	knee       L → 1.3·X·S + 2           our own and the default; X is throughput, S the baseline
+//	gradient2  L ← 0.8·L + 0.2·(L·clamp(1.2·S/R, 0.5, 1) + q)    R is the latency now, q at most 4
+//	vegas      L ± 1 while ⌈L·(1 − S/R)⌉ is out of 3 to 6
+//	aimd       L + 1 until too much is dropped
+//	fixed      L
 //
-// which rests at 1.2·N + q for a backend of N slots: enough to keep them busy, and little of a queue. Everything else is
-// ours, because the library would fail without it:
+// By Little's law X·S is how many are at work in the backend, so knee keeps every slot busy, and a reserve. The three in the
+// middle are the arithmetic of github.com/platinummonkey/go-concurrency-limits (after Netflix' concurrency-limits). What is
+// around them is ours and the same for all, because none would hold without it:
 //
 //   - Windows close after at least 100 ms and 20 samples, or after 1 s; they are fed as a mean, never as a minimum.
 //   - The limit moves only by saturated windows, or down by slow ones: nothing shows that more would be good while less is
 //     wanted.
-//   - Drops, which Gradient2 ignores, take half of their share off the limit once they exceed a tenth of the samples. A window
-//     in which all failed counts like any other.
-//   - The limit doubles while it is used up, throughput follows and latency does not: the gradient alone needs 135 windows
-//     from 20 to 128, or from the floor back up.
-//   - The baseline is measured in dips, every 8 s or more while saturated, and at once when latency is not explained by the
-//     limit. The library's own baseline follows overload, until the limit limits nothing.
+//   - Drops take half of their share off the limit once they exceed a tenth of the samples. A window in which all failed
+//     counts like any other.
+//   - The limit doubles while it is used up, throughput follows and latency does not: Gradient2 alone needs 135 windows from
+//     20 to 128, or from the floor back up.
+//   - The baseline is measured in dips, every 8 s or more while saturation lasts, and when latency has not been explained by
+//     the limit for half a second. Baselines of the library follow overload, until the limit limits nothing.
+//   - A dip goes no lower than 0.4 of the limit before it, and on from there only if latency fell with the limit. A burst on
+//     an idle process makes everything slow for a moment and throughput low: a limit that follows at once falls to the floor.
 //   - The library never sees a time of 0, and an estimate outside [Min, Max] makes it start anew.
 //
 // [Cap] turns a health pressure into a limit beside the estimate.
@@ -38,14 +44,24 @@
 //
 // # Known to be weak
 //
-// Simulated with exponential service times and 1.2 to 10 times the load, 4 to 128 slots are used to 98 % and more in the
-// median, and six hours of it move nothing. Beyond that:
+// Simulated with fixed and exponential service times and 1.2 to 10 times the load, 4, 16 and 128 slots are used to 98 % and
+// more by knee in the median, and a day of it moves the hourly mean of the limit by less than 5 %. Beyond that:
+//
+// AIMD looks at failures only. A backend that answers late instead of failing sees its limit grow to Max, one per window:
+// with 4 slots and a client that waits 250 ms more than half of the answers are late within ten seconds. Give it a Max that
+// means something. Vegas moves by one per window below 100, so that a backend of which most slots went and came back is at
+// 0.87 of its capacity for some seconds. Gradient2 multiplies the noise of latency: its limit for 4 slots wanders between 4
+// and 7 from hour to hour, and after a burst on an idle process a large backend is at 0.84 for two seconds.
+//
+// With 4 slots and service times that vary nothing is steady: of what is left when most slots go, a tenth is lost for some
+// seconds, and of a hiccup a percent of the requests is refused.
 //
 // A mix of quick and slow routes has one baseline, their mean; when the mix changes, the limit is off until the next dip. At
 // the floor, and where a dip would be hardly lower than the limit, there are no dips, so a backend with fewer slots than Min
 // is never seen without its queue; with Min 1 a backend of one slot that varies may do half of what it could for a while.
 // Where service times have a very long tail the mean of 50 samples is a poor baseline (with a coefficient of variation of 2
-// expect 0.9 to 0.98). An attempt at doubling that fails costs some tenths of a second at too high a limit.
+// expect 0.9 to 0.98). An attempt at doubling that fails costs some tenths of a second at too high a limit. While all
+// permits are held longer than the work takes, the limit is held, not raised: throughput is low for as long as that lasts.
 //
 // # Not here
 //

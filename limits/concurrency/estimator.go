@@ -48,8 +48,8 @@ type Change string
 // The changes.
 const (
 	Started   Change = "start"       // it stands where it started
-	Grew      Change = "grow"        // one step of the gradient up: no queueing behind the gate
-	Shrank    Change = "shrink"      // one step down: the backend queues
+	Grew      Change = "grow"        // one step of the algorithm up
+	Shrank    Change = "shrink"      // one step down
 	Doubled   Change = "double"      // the limit was reached without queueing: try twice as much
 	Returned  Change = "return"      // doubling brought no more throughput
 	Fell      Change = "drops"       // too much work was dropped
@@ -113,7 +113,7 @@ const longSilence = 10 * time.Second
 func (e *Estimator) Observe(now time.Duration, s Sample) {
 	e.Tick(now)
 	if e.now-e.heard >= longSilence { // what was before is no company for what comes now
-		e.past, e.slow, e.first = history{}, 0, window{}
+		e.past, e.slow, e.pressed, e.first = history{}, 0, 0, window{}
 	}
 	e.heard = e.now
 	e.dip.drain(e, s)
@@ -289,7 +289,7 @@ func (e *Estimator) suspicious(w *window) bool {
 	return e.slow >= 3 && e.now-e.slowed >= suspicionTime && e.now >= e.dip.ended+time.Second
 }
 
-// fall gives way to drops, by half of their share: Gradient2 never looks at them. If everything fails the limit halves with
+// fall gives way to drops, by half of their share, or more if the algorithm says so. If everything fails the limit halves with
 // every window, and is at the floor after a few.
 func (e *Estimator) fall(share float64) {
 	e.dip.abort(e)

@@ -8,7 +8,7 @@ import (
 // Constants of the knee.
 const (
 	headroom  = 1.3  // in flight per slot: 1.2 to 1.6 serve as much, and less is a shorter queue
-	spare     = 2    // beside it: 1.4 of one slot would leave it idle between two requests
+	spare     = 2    // beside it: 1.3 of one slot would leave it idle between two requests
 	kneeShare = 0.3  // of the way to the target, per window
 	farOff    = 0.25 // from here on the whole way at once
 	kneeCut   = 0.7  // but no further down than this per window
@@ -19,20 +19,20 @@ const (
 // busy, and a reserve. By Little's law that is throughput times the latency without queueing, so with the median rate X of
 // three windows and the baseline S of the dips
 //
-//	T = 1.4·X·S + 2
-//	L ← L + 0.3·(T − L), or L ← T if T is more than 30 % off; within [0.7·L, 1.5·L]
+//	T = 1.3·X·S + 2
+//	L ← L + 0.3·(T − L), or L ← T if T is more than 25 % off; within [0.7·L, 1.5·L]
 //
 // It differs from a gradient in that the present latency is not in the formula. A queue makes latency noisy, and a gradient
 // multiplies that noise; throughput at a full backend is steady. X·S cannot pass N·S/S = N however long the queue, so there
-// is nothing to run away: an hour or a day of overload leave the limit at 1.4·N + 2.
+// is nothing to run away: an hour or a day of overload leave the limit at 1.3·N + 2.
 //
 // What happens where:
 //
-//   - Below the knee every slot more is throughput more: X·S = L, so T = 1.4·L + 2 and the limit grows by 40 % per window
+//   - Below the knee every slot more is throughput more: X·S = L, so T = 1.3·L + 2 and the limit grows by 30 % per window
 //     without being told to. That is also the way back from a collapse.
 //   - Above it X stands still, and so does T: the limit goes there at once.
 //   - Not saturated: hold. X says what is wanted then, not what is possible.
-//   - Slower than the limit explains: hold, at most until the dip that follows the third such window. X·S with an S that is
+//   - Slower than the limit explains: hold until a dip, half a second later, has told why. X·S with an S that is
 //     out of date is too low, the lower limit lowers X, and so on to the floor: only a dip tells a slower service (S must
 //     follow) from fewer slots (X·S is right).
 //   - Fewer than three windows since the last jump, or no dip yet: no way down. One window with 20 samples is off by a fifth,
