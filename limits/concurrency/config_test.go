@@ -53,3 +53,9 @@ func TestABadConfigIsRefusedWithWhatIsWrongAndHowToMendIt(t *testing.T) {
 		}
 	}
 }
+
+func TestTheDefaultIsTheFirstOfTheAlgorithms(t *testing.T) {
+	if got := build(t, Config{}).Status().Algorithm; got != Knee || got != Algorithms()[0] {
+		t.Errorf("%s by default, want %s, the first of %v", got, Knee, Algorithms())
+	}
+}

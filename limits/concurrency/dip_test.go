@@ -128,3 +128,62 @@ func TestALongSilenceMakesHistoryForgotten(t *testing.T) {
 		t.Errorf("%d windows, want only those after the silence", e.past.n)
 	}
 }
+
+// What is known of the slots may be wrong by any factor. A dip must not cost all of the throughput to find out.
+func TestADipIsNeverDeeperThanAShareOfWhatWasInEffect(t *testing.T) {
+	e, b := build(t, Config{Min: 1}), backend{slots: 16, service: 20 * time.Millisecond}
+	b.untilNoDipIsNear(e)
+	b.service *= 5 // throughput falls to a fifth, and with it throughput times the old baseline
+	before := e.Limit()
+	for !e.Status().Dipping {
+		b.saturate(e, time.Millisecond)
+		if got := e.Limit(); !e.Status().Dipping && got < before {
+			t.Fatalf("limit %d before a dip has told why it is slow, want %d", got, before)
+		}
+	}
+	if got := e.Limit(); got < before*2/5 {
+		t.Errorf("dip to %d from %d, want no less than 0.4 of it", got, before)
+	}
+	b.saturate(e, 3*time.Second)
+	if got := e.Status(); !nearly(got.Baseline, b.service) || got.Estimate < 16 {
+		t.Errorf("%+v, want the slower service for a baseline and a limit above its slots", got)
+	}
+}
+
+func TestMoreThroughputInADipMeansThatWhatWasSlowHasPassed(t *testing.T) {
+	e, b := build(t, Config{Min: 1}), backend{slots: 16, service: 20 * time.Millisecond}
+	b.untilNoDipIsNear(e)
+	b.service *= 5
+	for !e.Status().Dipping {
+		b.saturate(e, time.Millisecond)
+	}
+	b.service /= 5 // just now
+	before := e.Settled()
+	for range 3000 {
+		b.saturate(e, time.Millisecond)
+		if got := e.Settled(); got < 16 {
+			t.Fatalf("limit %d after a slow time that has passed, want it to stay near %d", got, before)
+		}
+	}
+	if got := e.Status().Baseline; !nearly(got, b.service) {
+		t.Errorf("baseline %v, want %v", got, b.service)
+	}
+}
+
+// A backlog that drains after a hiccup is no time for less.
+func TestADipThatIsDueWaitsForOverloadThatLasts(t *testing.T) {
+	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
+	b.untilNoDipIsNear(e)
+	now := feed(e, b.now, 2*time.Millisecond, 10_000, Sample{Latency: 20 * time.Millisecond, InFlight: 10}) // twenty quiet seconds
+	b.now = now
+	b.saturate(e, 900*time.Millisecond)
+	if e.Status().Dipping || e.dip.next > b.now {
+		t.Fatalf("dipping %v, next %v at %v: want one due, and none yet", e.Status().Dipping, e.dip.next, b.now)
+	}
+	for range 500 {
+		if b.saturate(e, time.Millisecond); e.Status().Dipping {
+			return
+		}
+	}
+	t.Error("no dip in 1.4 seconds of overload")
+}
