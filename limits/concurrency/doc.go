@@ -44,11 +44,11 @@
 //
 // # Known to be weak
 //
-// Simulated with fixed and exponential service times and 1.2 to 10 times the load, 4, 16 and 128 slots are used to 98 % and
-// more by knee in the median, and a day of it moves the hourly mean of the limit by less than 5 %. Beyond that:
+// Simulated with fixed and exponential service times and 1.2 to 10 times the load, 4, 16 and 128 slots are used to 97.5 %
+// and more by knee in the median, and a day of it moves the hourly mean of the limit by less than 5 %. Beyond that:
 //
 // AIMD looks at failures only. A backend that answers late instead of failing sees its limit grow to Max, one per window:
-// with 4 slots and a client that waits 250 ms more than half of the answers are late within ten seconds. Give it a Max that
+// with 4 slots, twice the load and clients that wait 250 ms two of three answers are late within ten seconds. Give it a Max that
 // means something. Vegas moves by one per window below 100, so that a backend of which most slots went and came back is at
 // 0.87 of its capacity for some seconds. Gradient2 multiplies the noise of latency: its limit for 4 slots wanders between 4
 // and 7 from hour to hour, and after a burst on an idle process a large backend is at 0.84 for two seconds.
