@@ -184,9 +184,20 @@ func (g *gate) expectedWait(ahead int) time.Duration {
 // drain is how long the line and what is running need to clear.
 func (g *gate) drain() time.Duration { return g.expectedWait(g.line.Len()) + g.latency.typical() }
 
-// setDeadline says until when t may wait: as long as anybody, or until too little time is left to serve it.
+// surging is what a line can do that turns to its newest while refusals last.
+type surging interface {
+	NewestFirst(now time.Duration, priority int) bool
+}
+
+// setDeadline says until when t may wait: as long as anybody, or until too little time is left to serve it. While refusals
+// last, who joins waits no longer than the estimate of who may join does, three quarters of the longest wait: if its turn
+// has not come by then the newer ones have it, and what is served late is served for nobody.
 func (g *gate) setDeadline(now time.Duration, t *ticket) {
-	t.Arrived, t.Deadline, t.hurried = now, now+g.maxWait, false
+	wait := g.maxWait
+	if line, ok := g.line.(surging); ok && line.NewestFirst(now, t.Priority) {
+		wait = g.maxWait / 4 * 3
+	}
+	t.Arrived, t.Deadline, t.hurried = now, now+wait, false
 	if latest := t.hard - g.service(); t.hard > 0 && latest < t.Deadline {
 		t.Deadline, t.hurried = latest, true
 	}

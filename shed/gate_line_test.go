@@ -138,6 +138,23 @@ func TestLastingRefusalsTurnTheLineRound(t *testing.T) {
 	}
 }
 
+func TestWhileRefusalsLastNobodyWaitsToTheEnd(t *testing.T) {
+	g := newFairGate(t, 1, 100)
+	teach(g, 10*ms)
+	g.Offer(0, newTicket())
+	before := newTicket()
+	if g.Offer(0, before); before.Deadline != g.maxWait {
+		t.Fatalf("without refusals one may wait until %v, want %v", before.Deadline, g.maxWait)
+	}
+	for now := 0 * ms; now <= 300*ms; now += 100 * ms {
+		g.line.Refused(now, &newTicket().Waiter)
+	}
+	during := newTicket()
+	if g.Offer(300*ms, during); during.Deadline != 300*ms+g.maxWait/4*3 {
+		t.Fatalf("while refusals last one may wait until %v, want 300ms and three quarters of %v", during.Deadline, g.maxWait)
+	}
+}
+
 func TestWhoCouldNotBeServedAnywayDoesNotTurnTheLineRound(t *testing.T) {
 	g := newFairGate(t, 1, 100)
 	teach(g, 80*ms)

@@ -43,7 +43,7 @@ func program() configfile.Config {
 				{Name: "orders", Match: "POST /api/orders", Feature: featureOrders},
 				{Name: "events", Match: "GET /api/events", LongLived: 100},
 			}, exemptRoutes()...),
-			Concurrency: concurrency.Config{Algorithm: "gradient2", Min: 4, Max: 500, Initial: 20},
+			Concurrency: concurrency.Config{Algorithm: concurrency.Knee, Min: 4, Max: 500, Initial: 20},
 			// 80 waiting are 100 ms of work: who could not start within 100 ms does not wait in vain.
 			Queue: shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
 			// Short, so that pressure is there to see soon after the start.

@@ -67,8 +67,8 @@ func (t *tour) orders(ctx context.Context) {
 
 // overload: five times the capacity, from two thousand clients none of whom is over its quota.
 func (t *tour) overload(ctx context.Context) {
-	t.title("2,000 clients send 4,000 requests a second for 6 seconds: five times what the app can do.")
-	reports, _, err := t.load(ctx, "overload", 0, load.Plan{Method: http.MethodGet, Path: "/api/items", Count: 24_000, Rate: 4000, Keys: 2000})
+	t.title("2,000 clients send 4,000 requests a second for 10 seconds: five times what the app can do.")
+	reports, _, err := t.load(ctx, "overload", 0, load.Plan{Method: http.MethodGet, Path: "/api/items", Count: 40_000, Rate: 4000, Keys: 2000})
 	if err != nil {
 		t.check("the load can be made", "", err)
 		return
