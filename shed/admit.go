@@ -58,8 +58,15 @@ func (s *Shedder) switchedOff(route *route, client string) error {
 // arrive, offer and answered with the waiting between them; a Machine takes the same steps without waiting.
 func (v *visit) admit(req *Request) (Permit, error) {
 	var decision limits.Decision
+	settled := false
+	defer func() {
+		if !settled { // an observer, or a store of somebody's own, has panicked
+			v.giveBack(&decision)
+		}
+	}()
 	turn, err := v.arrive(req, &decision)
 	if err != nil {
+		settled = true
 		return Permit{}, err
 	}
 	if turn != nil {
@@ -69,9 +76,11 @@ func (v *visit) admit(req *Request) (Permit, error) {
 		var p Permit
 		if p, err = v.enter(); err == nil {
 			p.charged(&decision)
+			settled = true
 			return p, nil
 		}
 	}
+	settled = true
 	v.giveBack(&decision)
 	return Permit{}, err
 }
@@ -93,7 +102,10 @@ func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Ve
 	if *decision, err = v.charge(req); err != nil {
 		return nil, err
 	}
-	return longest(decision), nil
+	if turn = longest(decision); turn != nil {
+		v.stood = turn.Policy
+	}
+	return turn, nil
 }
 
 // lookAhead turns the request away before any quota is touched if the gate would refuse it anyway.
@@ -244,6 +256,8 @@ func (p Permit) announce(e Event) {
 	told := false
 	defer func() {
 		if !told {
+			p.s.lower(p.slot.held.running)
+			p.slot.held.running = limits.Decision{}
 			p.pass()
 		}
 	}()

@@ -111,19 +111,19 @@ func (v *visit) giveBack(decision *limits.Decision) {
 	if decision == nil || decision.Len() == 0 {
 		return
 	}
-	if v.turned {
-		v.keepTurns(decision)
-	}
+	v.keepTurns(decision)
 	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
 		v.s.counts.refundErrors.Add(1)
 	}
 }
 
 // keepTurns takes out of decision what rules that delay have charged. A turn that has come is used up, whoever uses it: those
-// behind hold turns that count on it, and a refund would give the same turn to a newcomer.
+// behind hold turns that count on it, and a refund would give the same turn to a newcomer. One that has not come is given on
+// where the request stood in line, for there all others move up; where a second rule delayed it less, nobody moves.
 func (v *visit) keepTurns(decision *limits.Decision) {
 	for i := range decision.Len() {
-		if verdict := decision.At(i); v.route.rule(verdict.Policy).Excess == Delay {
+		verdict := decision.At(i)
+		if v.route.rule(verdict.Policy).Excess == Delay && (v.turned || verdict.Policy != v.stood) {
 			verdict.Taken = limits.NotTaken
 		}
 	}

@@ -28,7 +28,7 @@ type Excess uint8
 // The two treatments of excess.
 const (
 	Reject Excess = iota // refuse at once
-	Delay                // let it wait for its turn, first come first served
+	Delay                // let it wait for its turn, first come first served; where several limits delay, the longest wait decides
 )
 
 // Limit is one rule: what it allows, for whom, on which routes.

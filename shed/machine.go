@@ -180,13 +180,14 @@ func (m *Machine) TimeUp(now time.Duration, j *Job) {
 }
 
 // Leave tells that the caller of a job that waits has gone away. Its place is free at once, what it was charged is given
-// back, and the job is TurnedAway without a Rejection. Who stands behind a parked job keeps the turn it has.
+// back but for turns, and the job is TurnedAway without a Rejection. Who stands behind a parked job keeps the turn it has.
 func (m *Machine) Leave(now time.Duration, j *Job) {
 	m.now = now
 	switch j.State {
 	case Standing:
 		j.visit.stepOut()
 	case Parked:
+		j.visit.turned = true // nobody moves up here, so the turn is kept
 	default:
 		return
 	}

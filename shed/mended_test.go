@@ -151,3 +151,65 @@ func TestAStoreThatSaysNothingFailsClosed(t *testing.T) {
 	cfg.Limits, cfg.Store = []Limit{bucket("per-client", 1, 1)}, emptyStore{}
 	refused(t, open(t, cfg), Request{Client: "a"}, StoreUnavailable)
 }
+
+func TestWhoLeavesOneOfTwoDelayingRulesGivesNoTurnTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(100, Queue{})
+		cfg.Limits = []Limit{
+			{Name: "mine", Rule: limits.LeakyBucket{Capacity: 10, Leak: limits.PerSecond(1)}, Excess: Delay},
+			{Name: "site", Rule: limits.LeakyBucket{Capacity: 10, Leak: limits.PerSecond(10)}, Excess: Delay, Per: Global},
+		}
+		s := open(t, cfg)
+		start := time.Now()
+		started := make(map[string]time.Duration)
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		order := func(name, client string, at time.Duration, ctx context.Context) {
+			all.Go(func() {
+				time.Sleep(at)
+				if p, err := s.Admit(ctx, Request{Client: client}); err == nil {
+					mu.Lock()
+					started[name] = time.Since(start)
+					mu.Unlock()
+					p.Done(Success)
+				}
+			})
+		}
+		leaves, leave := context.WithCancel(t.Context())
+		order("a1", "a", 0, t.Context())
+		order("a2", "a", ms, leaves) // waits for its second turn of "mine", and is ahead of b for the site
+		order("b", "b", 2*ms, t.Context())
+		time.AfterFunc(50*ms, leave)
+		order("c", "c", 60*ms, t.Context())
+		all.Wait()
+		if started["c"]-started["b"] < 100*ms {
+			t.Errorf("started %v: b and c are closer than the site's 100 ms", started)
+		}
+	})
+}
+
+func TestAPanicInTheObserverGivesEverythingBack(t *testing.T) {
+	cfg := fixed(10, Queue{})
+	cfg.Limits = []Limit{
+		{Name: "at once", Rule: limits.InFlight{Max: 1}},
+		{Name: "daily", Rule: limits.TokenBucket{Capacity: 1, Refill: limits.PerDay(1)}},
+	}
+	wild := true
+	cfg.Observer = ObserverFunc(func(Event) {
+		if wild {
+			panic("observer")
+		}
+	})
+	s := open(t, cfg)
+	survive := func() {
+		defer func() { _ = recover() }()
+		s.Admit(t.Context(), Request{Client: "a"})
+	}
+	survive() // while it is admitted
+	wild = false
+	admitted(t, s, Request{Client: "a"}).Done(Success)
+	wild = true
+	survive() // while it is refused
+	wild = false
+	refused(t, s, Request{Client: "a"}, OverLimit) // and not for what is in flight
+}

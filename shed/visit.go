@@ -14,8 +14,9 @@ type visit struct {
 	s      *Shedder
 	ctx    context.Context
 	route  *route
-	wait   time.Duration // spent waiting so far, for a turn and in the line
-	turned bool          // at the gate: the turn that a delaying rule gave has come
+	wait   time.Duration  // spent waiting so far, for a turn and in the line
+	turned bool           // at the gate: the turn that a delaying rule gave has come
+	stood  *limits.Policy // in whose line of turns it stands or has stood
 
 	charges []limits.Charge
 	running limits.Decision // what this visit has raised of what is in flight, until a permit takes it over
@@ -33,7 +34,7 @@ func (s *Shedder) newVisit() *visit {
 
 // begin fills in the ticket.
 func (v *visit) begin(ctx context.Context, route *route, req *Request) {
-	v.ctx, v.route, v.wait, v.turned = ctx, route, 0, false
+	v.ctx, v.route, v.wait, v.turned, v.stood = ctx, route, 0, false, nil
 	v.Client, v.Priority, v.Cost = req.Client, int(route.Priority), req.Cost
 	if v.Cost == 0 {
 		v.Cost = route.Cost
