@@ -31,19 +31,25 @@ func Load(path string, program Config) (*Config, error) {
 	return Parse(path, data, program)
 }
 
+// unopened says why the file at path could not be opened.
+func unopened(path string, err error) *Error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Path: path, What: "there is no such file", Mend: "check the path, or run without a file"}
+	case errors.Is(err, fs.ErrPermission):
+		return &Error{Path: path, What: "this user may not read the file", Mend: "change its permissions, such as chmod a+r"}
+	}
+	return &Error{Path: path, What: "cannot be opened: " + cause(err), Mend: "check the path"}
+}
+
 func read(path string) ([]byte, *Error) {
 	fail := func(what, mend string) ([]byte, *Error) { return nil, &Error{Path: path, What: what, Mend: mend} }
 	if path == "" {
 		return nil, &Error{Path: `""`, What: "the name of the file is empty", Mend: "name a file, or leave the option out"}
 	}
 	f, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fail("there is no such file", "check the path, or run without a file")
-	case errors.Is(err, fs.ErrPermission):
-		return fail("this user may not read the file", "change its permissions, such as chmod a+r")
-	case err != nil:
-		return fail("cannot be opened: "+cause(err), "check the path")
+	if err != nil {
+		return nil, unopened(path, err)
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
