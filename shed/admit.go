@@ -26,7 +26,7 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	if s.closed.Load() {
 		return Permit{}, ErrClosed
 	}
-	route := s.settings.route(req.Route)
+	route := s.current().route(req.Route)
 	if route.Exempt || req.Exempt {
 		return Permit{}, s.admitExempt(ctx, route)
 	}

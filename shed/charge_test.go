@@ -56,7 +56,7 @@ func TestNothingStaysInFlightThatDoesNotRun(t *testing.T) {
 		cfg.Routes = []Route{{Name: "slow", Match: "GET /slow"}}
 		s := open(t, cfg)
 		inFlight := func() int64 {
-			d, err := s.running.Peek(context.Background(), time.Now(), []limits.Charge{{Policy: s.settings.rules[0].policy}})
+			d, err := s.running.Peek(context.Background(), time.Now(), []limits.Charge{{Policy: s.current().rules[0].policy}})
 			if err != nil {
 				t.Fatal(err)
 			}

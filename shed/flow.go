@@ -8,7 +8,7 @@ import (
 
 // Counts reports whether some limit counts a unit, so that who could tell its amounts knows whether that is worth while.
 func (s *Shedder) Counts(unit string) bool {
-	return slices.ContainsFunc(s.settings.rules, func(r *rule) bool { return r.Unit == unit })
+	return slices.ContainsFunc(s.current().rules, func(r *rule) bool { return r.Unit == unit })
 }
 
 // Flow returns what units of an admitted request have to pass through whose amount was not known when it was admitted: the
@@ -16,7 +16,7 @@ func (s *Shedder) Counts(unit string) bool {
 // the refusals of limits that only watch cost nothing. It is nil if no limit counts the unit for this request. What passes
 // a Flow is not part of a limit's numbers in Status.
 func (s *Shedder) Flow(unit string, req Request) *limits.Flow {
-	route := s.settings.route(req.Route)
+	route := s.current().route(req.Route)
 	var charges []limits.Charge
 	for _, r := range route.rules {
 		if r.Unit != unit || r.countsRequests() || !r.appliesTo(&req) {

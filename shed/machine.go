@@ -72,7 +72,7 @@ func NewMachine(cfg Config, start time.Time, seed uint64) (*Machine, error) {
 func (m *Machine) Admit(now time.Duration, j *Job, req Request) {
 	m.now = now
 	s := m.s
-	route := s.settings.route(req.Route)
+	route := s.current().route(req.Route)
 	j.machine, j.Rejection, j.permit = m, nil, Permit{}
 	if err := req.check(); err != nil {
 		j.end(err)

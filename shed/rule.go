@@ -21,8 +21,11 @@ type rule struct {
 	plans   map[string]*limits.Policy // under the same name, so that a change of plan keeps what was used
 	counted bool                      // counts what is in flight
 
-	admitted, refused, delayed, overSoft, shadowed atomic.Int64
+	*tally
 }
+
+// tally counts what a limit has decided, under all definitions it has had.
+type tally struct{ admitted, refused, delayed, overSoft, shadowed atomic.Int64 }
 
 // identities are the ways in which a client can be known, for Limit.For.
 var identities = []string{"principal", "api_key", "ip"}
@@ -31,7 +34,7 @@ func compileLimit(l Limit) (*rule, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
-	r := &rule{Limit: l}
+	r := &rule{Limit: l, tally: new(tally)}
 	_, r.counted = l.Rule.(limits.InFlight)
 	var err error
 	if r.policy, err = l.policy(l.Rule); err != nil {

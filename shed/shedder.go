@@ -36,11 +36,11 @@ const TickEvery = 100 * time.Millisecond
 // Lock order: mu is the only lock of this package and is held for a few dozen instructions; no store, observer or waiter
 // is ever called while it is held.
 type Shedder struct {
-	settings *settings
+	settings atomic.Pointer[settings] // looked up once per request; replaced whole by Reload
 	store    limits.Store
 	features Features
 	observer Observer
-	health   *health.Sampler
+	health   atomic.Pointer[health.Sampler]
 	turns    *queue.Leaky
 	guard    []limits.Charge // bound exempt routes and exempt requests; charged in a store of their own
 	guards   *limits.Memory
@@ -101,7 +101,7 @@ func New(cfg Config) (*Shedder, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.health.Start()
+	s.health.Load().Start()
 	go s.run(ctx)
 	return s, nil
 }
@@ -144,11 +144,9 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	}
 	floor, _ := estimate.Bounds()
 	s := &Shedder{
-		settings: set,
 		store:    store,
 		features: cfg.Features,
 		observer: cfg.Observer,
-		health:   sampler,
 		turns:    queue.NewLeaky(0),
 		veil:     newVeil(),
 		guard:    []limits.Charge{{Policy: guard, Key: "routes", Cost: 1}, {Policy: guard, Key: "requests", Cost: 1}},
@@ -164,6 +162,8 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 			maxWait:  maxWait,
 		},
 	}
+	s.settings.Store(set)
+	s.health.Store(sampler)
 	s.visits.New = func() any { return s.newVisit() }
 	return s, nil
 }
@@ -196,8 +196,9 @@ func (s *Shedder) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			pressure, known := s.health.Pressure()
-			s.tick(pressure, known && s.health.State() != health.Stale) // what is stale moves nothing
+			sampler := s.health.Load()
+			pressure, known := sampler.Pressure()
+			s.tick(pressure, known && sampler.State() != health.Stale) // what is stale moves nothing
 		}
 	}
 }
@@ -247,18 +248,21 @@ func (s *Shedder) Close() error {
 	s.turns.Close()
 	s.stop()
 	<-s.done
-	s.health.Close()
+	s.health.Load().Close()
 	return nil
 }
 
+// current is the configuration in force.
+func (s *Shedder) current() *settings { return s.settings.Load() }
+
 // Clients returns the identity settings, defaults not filled in.
-func (s *Shedder) Clients() Clients { return s.settings.config.Clients }
+func (s *Shedder) Clients() Clients { return s.current().config.Clients }
 
 // Routes returns the configured routes. The caller must not change them.
-func (s *Shedder) Routes() []Route { return s.settings.config.Routes }
+func (s *Shedder) Routes() []Route { return s.current().config.Routes }
 
 // LongLived reports whether the named route has a budget of its own for streams.
-func (s *Shedder) LongLived(name string) bool { return s.settings.route(name).budget != nil }
+func (s *Shedder) LongLived(name string) bool { return s.current().route(name).budget != nil }
 
 func (set *settings) route(name string) *route {
 	if r := set.routes[name]; r != nil {

@@ -80,31 +80,31 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // Status returns the state of now.
 func (s *Shedder) Status() Status {
 	st := Status{
-		QueueMaxWait: Duration(s.gate.maxWait),
-		Parked:       s.turns.Len(),
-		Health:       s.health.Status(),
-		Line:         LineStatus{Waiting: make(map[string]int, 4)},
+		Parked: s.turns.Len(),
+		Health: s.health.Load().Status(),
+		Line:   LineStatus{Waiting: make(map[string]int, 4)},
 	}
 	s.counts.report(&st)
-	for _, r := range s.settings.rules {
+	set := s.current()
+	for _, r := range set.rules {
 		st.Rules = append(st.Rules, r.status())
 	}
-	st.Line.Clients = s.veil.clients(s.readGate(&st)) // hashed after the lock is released
+	st.Line.Clients = s.veil.clients(s.readGate(&st, set)) // hashed after the lock is released
 	return st
 }
 
 // readGate reads what is guarded by the lock, and returns the clients with the most waiters.
-func (s *Shedder) readGate(st *Status) []queue.Backlog {
+func (s *Shedder) readGate(st *Status, set *settings) []queue.Backlog {
 	now := s.clock.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := &s.gate
 	st.Limit, st.Estimate, st.InFlight = g.limit(), g.estimate.Limit(), g.inFlight
-	st.Waiting, st.QueueCapacity = g.line.Len(), g.line.Cap()
+	st.Waiting, st.QueueCapacity, st.QueueMaxWait = g.line.Len(), g.line.Cap(), Duration(g.maxWait)
 	st.Latency, st.Concurrency = Duration(g.latency.typical()), g.estimate.Status()
 	st.Streams = g.streams.inUse
-	for _, r := range s.settings.config.Routes {
-		if b := s.settings.routes[r.Name].budget; b != nil {
+	for _, r := range set.config.Routes {
+		if b := set.routes[r.Name].budget; b != nil {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
 		}
 	}
