@@ -243,6 +243,9 @@ func (v *visit) permit() Permit {
 	h.route, h.wait, h.verdicts = v.route, v.wait, h.verdicts[:0]
 	v.handOver(h)
 	s.counts.admitted.Add(1)
+	if v.wait > AtOnce {
+		s.counts.delayed.Add(1)
+	}
 	p := Permit{s: s, slot: v.slot, generation: v.generation}
 	if s.observer != nil {
 		p.announce(Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait})

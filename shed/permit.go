@@ -42,7 +42,11 @@ func (p Permit) Done(outcome Outcome) {
 	if len(route.counted) > 0 {
 		defer s.lower(p.slot.held.running) // the value as it is now; it runs after unlocking
 	}
+	streamed := p.slot.budget != nil
 	a, _ := s.gate.Done(now, p.slot, p.generation, outcome)
+	if outcome == Success && !streamed {
+		s.answers.add(wait + now - started)
+	}
 	s.unlock()
 	s.wake(a.wake)
 	s.counts.finished[outcome].Add(1)

@@ -54,9 +54,12 @@ type Shedder struct {
 	stop func()        // ends the ticking
 	done chan struct{} // closed when it has ended
 
-	mu     sync.Mutex
-	gate   gate
-	closed atomic.Bool // set under mu
+	mu      sync.Mutex
+	gate    gate
+	answers durations   // of the current moment
+	closed  atomic.Bool // set under mu
+
+	history history
 
 	// crowded mirrors, for one cheap look before charging quota, whether a newcomer would have to wait.
 	crowded atomic.Bool
@@ -191,7 +194,7 @@ func (s *Shedder) run(ctx context.Context) {
 	defer close(s.done)
 	t := time.NewTicker(TickEvery)
 	defer t.Stop()
-	for {
+	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -199,6 +202,9 @@ func (s *Shedder) run(ctx context.Context) {
 			sampler := s.health.Load()
 			pressure, known := sampler.Pressure()
 			s.tick(pressure, known && sampler.State() != health.Stale) // what is stale moves nothing
+			if n%int(MomentEvery/TickEvery) == 0 {
+				s.remember(pressure, known)
+			}
 		}
 	}
 }

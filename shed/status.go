@@ -128,7 +128,7 @@ func (r *rule) status() RuleStatus {
 
 // counts counts decisions; every field is safe to use without a lock.
 type counts struct {
-	admitted, exempt, gone, refundErrors atomic.Int64
+	admitted, delayed, exempt, gone, refundErrors atomic.Int64
 
 	refused  [len(reasons)]atomic.Int64
 	finished [3]atomic.Int64 // by Outcome
