@@ -18,6 +18,7 @@ const module = "github.com/spillway-go/spillway"
 // ARCHITECTURE.md as code: an arrow that turns round fails this test.
 var rooms = map[string][]string{
 	"limits":             {},
+	"limits/redisstore":  {"limits", "github.com/redis/go-redis/v9"},
 	"limits/storetest":   {"limits"},
 	"limits/concurrency": {"github.com/platinummonkey/go-concurrency-limits"},
 	"queue":              {},

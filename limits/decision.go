@@ -64,6 +64,41 @@ type Verdict struct {
 // NotTaken is the Taken of a verdict that charged nothing: of a refusal, a Peek or a cost of 0.
 const NotTaken = -1
 
+// Source is where a Decision came from. The zero value is the store's own balances, in this process.
+type Source uint8
+
+// The sources of a decision.
+const (
+	FromMemory Source = iota // balances in this process
+	FromRedis                // balances in Redis, asked for this decision
+	FromLease                // a block of quota taken from Redis earlier
+	FromCache                // a refusal of Redis that still holds
+	FromLocal                // Redis could not be asked: this process's share of the quota
+	FromOpen                 // Redis could not be asked: allowed without counting
+	FromClosed               // Redis could not be asked: refused
+)
+
+// String returns the word as it appears in metrics and logs.
+func (s Source) String() string {
+	switch s {
+	case FromMemory:
+		return "memory"
+	case FromRedis:
+		return "redis"
+	case FromLease:
+		return "lease"
+	case FromCache:
+		return "cache"
+	case FromLocal:
+		return "local"
+	case FromOpen:
+		return "open"
+	case FromClosed:
+		return "closed"
+	}
+	return "unknown"
+}
+
 // inline is how many verdicts a Decision holds without allocating.
 const inline = 4
 
@@ -75,6 +110,8 @@ type Decision struct {
 	// charges of a refused decision may well fit; their verdicts then say Allowed, and describe balances that nothing was
 	// taken from.
 	Allowed bool
+	// Source is who decided, in a store that has several ways to. It says nothing about how.
+	Source Source
 
 	n    int
 	few  [inline]Verdict
