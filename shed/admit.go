@@ -122,8 +122,13 @@ func (v *visit) lookAhead() error {
 
 // awaitTurn waits where a rule delays: the longest delay decides, and its line is the one to stand in.
 func (v *visit) awaitTurn(turn *limits.Verdict) error {
-	key := queue.Key{Policy: turn.Policy.Name(), Client: turn.Key}
-	waited, err := v.s.turns.Wait(v.ctx, key, turn.Delay, step(turn.Policy, turn.Cost))
+	key, ctx := queue.Key{Policy: turn.Policy.Name(), Client: turn.Key}, v.ctx
+	if v.route.Deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, v.s.clock.start.Add(v.hard))
+		defer cancel()
+	}
+	waited, err := v.s.turns.Wait(ctx, key, turn.Delay, step(turn.Policy, turn.Cost))
 	v.wait += waited
 	switch {
 	case err == nil:

@@ -78,6 +78,10 @@ type Route struct {
 	// Priority orders requests while there is not room for all; the zero value is Critical. See queue.Fair for what lower
 	// priorities are promised.
 	Priority Priority
+	// Deadline is how long after its arrival a request must be answered; zero means that the route sets none. The caller's
+	// deadline, its context's, holds as well, whichever is sooner. Who could not be answered in time is refused instead of
+	// being served for nobody; work that runs is not ended.
+	Deadline time.Duration
 	// Feature is the name under which the pumpkin can switch the route off; empty means that it cannot.
 	Feature string
 	// LongLived, if above 0, gives streams and upgrades their own budget: that many at once, outside the adaptive limit.

@@ -91,7 +91,7 @@ func (m *Machine) Admit(now time.Duration, j *Job, req Request) {
 		v.s, v.job, v.Owner = s, j, &v.ticket
 	}
 	v.begin(context.Background(), route, &req)
-	v.hard = j.Deadline
+	v.hard = sooner(v.hard, j.Deadline)
 	j.decision = limits.Decision{}
 	turn, err := v.arrive(&req, &j.decision)
 	switch {
@@ -106,7 +106,7 @@ func (m *Machine) Admit(now time.Duration, j *Job, req Request) {
 
 // park lets j wait for its turn, unless its deadline comes before.
 func (j *Job) park(until time.Duration) {
-	if j.Deadline > 0 && j.Deadline <= until {
+	if hard := j.visit.hard; hard > 0 && hard <= until {
 		j.visit.giveBack(&j.decision)
 		j.end(j.visit.gone(context.DeadlineExceeded))
 		return

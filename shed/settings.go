@@ -97,8 +97,12 @@ func checkRoute(r Route) error {
 		return fmt.Errorf("unknown priority %d", r.Priority)
 	case r.LongLived < 0:
 		return fmt.Errorf("long_lived %d is negative", r.LongLived)
-	case r.Exempt && (r.LongLived > 0 || r.Feature != ""):
-		return errors.New("an exempt route can be neither long-lived nor a feature")
+	case r.Deadline < 0 || r.Deadline > longestMaxWait:
+		return fmt.Errorf("deadline %v is not between 0 and %v; leave it out for none", r.Deadline, longestMaxWait)
+	case r.Exempt && (r.LongLived > 0 || r.Feature != "" || r.Deadline > 0):
+		return errors.New("an exempt route can be neither long-lived nor a feature, and has no deadline")
+	case r.LongLived > 0 && r.Deadline > 0:
+		return errors.New("a long-lived route has no deadline; its requests never wait")
 	}
 	return nil
 }

@@ -43,6 +43,17 @@ func (v *visit) begin(ctx context.Context, route *route, req *Request) {
 	if deadline, ok := ctx.Deadline(); ok {
 		v.hard = max(deadline.Sub(v.s.clock.start), 1) // 0 would mean that there is none
 	}
+	if route.Deadline > 0 {
+		v.hard = sooner(v.hard, v.s.clock.now()+route.Deadline)
+	}
+}
+
+// sooner returns the earlier of two deadlines, where 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // end forgets the request, so that the pool keeps nothing of it alive.

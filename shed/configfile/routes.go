@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/spillway-go/spillway/shed"
 )
@@ -19,12 +20,12 @@ var routeShape = shape{
 		{name: "match", kind: kindText, required: `"POST /reports"`},
 		{name: "cost", kind: kindInteger, min: 1, max: maxAmount},
 		{name: "priority", kind: kindWord, words: priorityWords},
+		{name: "deadline", kind: kindDuration, min: int64(time.Millisecond), max: longestWait},
 		{name: "feature", kind: kindText},
 		{name: "long_lived", kind: kindSection, in: &longLivedShape},
 		{name: "exempt", kind: kindBoolean},
 	},
 	later: map[string]string{
-		"deadline": "remove it: the caller's own deadline holds",
 		"upstream": "remove it: choose the upstream in the program",
 	},
 }
@@ -68,11 +69,15 @@ func route(o object) shed.Route {
 		r.Priority = priorities[i]
 	}
 	r.Cost, _ = o.integer("cost")
+	r.Deadline = o.duration("deadline")
 	if long, ok := o.section("long_lived"); ok {
 		r.LongLived = long.count("max")
+		if r.Deadline > 0 {
+			o.fields["deadline"].fail("has no meaning on a long-lived route, for its requests never wait", "remove one of the two")
+		}
 	}
 	if r.Exempt {
-		for _, name := range []string{"cost", "priority", "feature", "long_lived"} {
+		for _, name := range []string{"cost", "priority", "deadline", "feature", "long_lived"} {
 			if o.has(name) {
 				o.fields[name].fail("has no meaning on an exempt route", "remove it, or remove exempt")
 			}

@@ -135,7 +135,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			},
 			Routes: []shed.Route{
 				{Name: "reports", Match: "POST /reports", Cost: 5, Priority: shed.Sheddable, Feature: "reports"},
-				{Name: "write", Match: "POST /orders/{id}", Priority: shed.CriticalPlus},
+				{Name: "write", Match: "POST /orders/{id}", Priority: shed.CriticalPlus, Deadline: 2 * time.Second},
 				{Name: "events", Match: "GET /events", LongLived: 100},
 				{Name: "probes", Match: "GET /healthz", Exempt: true},
 			},
