@@ -7,7 +7,8 @@ import (
 
 // Public returns the handler of the document, to be mounted at /pumpkin.json. It answers GET and HEAD with 200 or 304,
 // OPTIONS with 204 and everything else with 405, from bytes and header values made beforehand: no lock, no allocation. It
-// needs nothing else to work, so it should be neither limited nor shed.
+// needs nothing else to work, so it should be neither limited nor shed. Mounted at /pumpkin.js as well, it answers there
+// with the script of [Widget].
 func (p *Pumpkin) Public() http.Handler { return publicHandler{p} }
 
 type publicHandler struct{ p *Pumpkin }
@@ -25,6 +26,10 @@ var (
 
 // ServeHTTP writes header keys in their canonical form directly, which is what http.Header.Set would do with an allocation.
 func (h publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isWidget(r) {
+		serveWidget(w, r)
+		return
+	}
 	p, header := h.p, w.Header()
 	if r.ContentLength != 0 {
 		leaveBody(w, r)
