@@ -22,6 +22,14 @@ const (
 	Global                      // one for all
 )
 
+// String returns the word of the configuration file.
+func (s Scope) String() string {
+	if words := [...]string{"client", "ip", "ip_prefix", "route", "client_route", "global"}; int(s) < len(words) {
+		return words[s]
+	}
+	return "unknown"
+}
+
 // Excess says what happens to what a limit does not allow. The zero value is Reject.
 type Excess uint8
 
@@ -30,6 +38,14 @@ const (
 	Reject Excess = iota // refuse at once
 	Delay                // let it wait for its turn, first come first served; where several limits delay, the longest wait decides
 )
+
+// String returns the word of the configuration file.
+func (e Excess) String() string {
+	if e == Delay {
+		return "delay"
+	}
+	return "reject"
+}
 
 // Limit is one rule: what it allows, for whom, on which routes.
 type Limit struct {

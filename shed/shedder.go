@@ -61,6 +61,11 @@ type Shedder struct {
 
 	history history
 
+	reloading sync.Mutex                                    // one Reload at a time, and none after Close; held before mu
+	followers []func(cfg Config) (commit func(), err error) // under reloading
+	reloads   reloads
+	budgets   map[string]*budget // of long-lived routes, by name, also of some that are gone; under mu
+
 	// crowded mirrors, for one cheap look before charging quota, whether a newcomer would have to wait.
 	crowded atomic.Bool
 }
@@ -104,6 +109,7 @@ func New(cfg Config) (*Shedder, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
+	s.reloads.status = ReloadStatus{OK: true, Since: time.Now()}
 	s.health.Load().Start()
 	go s.run(ctx)
 	return s, nil
@@ -243,6 +249,8 @@ func (s *Shedder) wake(w *queue.Waiter) {
 // Close ends the shedder: nobody is admitted any more, everybody who waits is told so, and no goroutine is left behind.
 // Permits that are out can still be ended. It is safe to call twice.
 func (s *Shedder) Close() error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
 	s.mu.Lock()
 	first := !s.closed.Swap(true)
 	var a answer

@@ -42,6 +42,8 @@ type Status struct {
 	Budgets  []LongLivedStatus `json:"long_lived,omitempty"`
 	// Streams is how many permits were detached: streams on routes without a budget of their own.
 	Streams int `json:"streams"`
+	// Reloads tells what became of new configurations.
+	Reloads ReloadStatus `json:"reloads"`
 	// RefundErrors counts refunds that the store could not make.
 	RefundErrors int64 `json:"refund_errors,omitempty"`
 }
@@ -84,6 +86,7 @@ func (s *Shedder) Status() Status {
 		Health: s.health.Load().Status(),
 		Line:   LineStatus{Waiting: make(map[string]int, 4)},
 	}
+	st.Reloads = s.reloads.read()
 	s.counts.report(&st)
 	set := s.current()
 	for _, r := range set.rules {
