@@ -30,7 +30,7 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	if route.Exempt || req.Exempt {
 		return Permit{}, s.admitExempt(ctx, route)
 	}
-	if err := s.switchedOff(route, req.Client); err != nil {
+	if err := s.switchedOff(ctx, route, req.Client); err != nil {
 		return Permit{}, err
 	}
 	v := s.visits.Get().(*visit)
@@ -41,7 +41,7 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 }
 
 // switchedOff refuses what asks for a feature that is switched off.
-func (s *Shedder) switchedOff(route *route, client string) error {
+func (s *Shedder) switchedOff(ctx context.Context, route *route, client string) error {
 	if route.Feature == "" || s.features == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (s *Shedder) switchedOff(route *route, client string) error {
 	if !off {
 		return nil
 	}
-	return s.refuse(route, 0, &Rejection{
+	return s.refuse(ctx, route, 0, &Rejection{
 		Reason: FeatureOff, Route: route.Name, RetryAfter: after, Feature: route.Feature, Words: words,
 	})
 }
@@ -253,14 +253,17 @@ func (v *visit) permit() Permit {
 	}
 	p := Permit{s: s, slot: v.slot, generation: v.generation}
 	if s.observer != nil {
-		p.announce(Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait})
+		if s.contextual != nil {
+			h.ctx = v.ctx
+		}
+		p.announce(v.ctx, Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait, Store: v.asked, Source: v.source})
 	}
 	return p
 }
 
 // announce tells the observer about an admission. An observer that panics must not take the permit with it: nobody has it
 // yet, so nobody else would give it back.
-func (p Permit) announce(e Event) {
+func (p Permit) announce(ctx context.Context, e Event) {
 	told := false
 	defer func() {
 		if !told {
@@ -269,13 +272,13 @@ func (p Permit) announce(e Event) {
 			p.pass()
 		}
 	}()
-	p.s.observer.Observe(e)
+	p.s.tell(ctx, e)
 	told = true
 }
 
 // shed refuses for lack of room.
 func (v *visit) shed(reason Reason, drain time.Duration) error {
-	return v.s.refuse(v.route, v.wait, v.route.refusals.get(v.route.Name, reason, drain, v.s.jitter))
+	return v.refuse(v.route.refusals.get(v.route.Name, reason, drain, v.s.jitter))
 }
 
 // gone ends the visit of a caller whose context is done: a missed deadline is a refusal, anything else means that nobody is
@@ -289,10 +292,23 @@ func (v *visit) gone(err error) error {
 }
 
 // refuse counts and reports a refusal and returns it as an error.
-func (s *Shedder) refuse(route *route, wait time.Duration, r *Rejection) error {
+func (s *Shedder) refuse(ctx context.Context, route *route, wait time.Duration, r *Rejection) error {
 	s.counts.refuse(r.Reason)
 	if s.observer != nil {
-		s.observer.Observe(Event{Kind: Refused, Route: route.Name, Priority: route.Priority, Reason: r.Reason, Rule: r.Rule, Wait: wait})
+		s.tell(ctx, Event{Kind: Refused, Route: route.Name, Priority: route.Priority, Reason: r.Reason, Rule: r.Rule, Wait: wait})
+	}
+	return r
+}
+
+// refuse is Shedder.refuse, and tells what the store took.
+func (v *visit) refuse(r *Rejection) error {
+	s := v.s
+	s.counts.refuse(r.Reason)
+	if s.observer != nil {
+		s.tell(v.ctx, Event{
+			Kind: Refused, Route: v.route.Name, Priority: v.route.Priority, Reason: r.Reason, Rule: r.Rule, Wait: v.wait,
+			Store: v.asked, Source: v.source,
+		})
 	}
 	return r
 }
@@ -306,7 +322,7 @@ func (s *Shedder) admitExempt(ctx context.Context, route *route) error {
 	}
 	d, err := s.guards.Take(context.WithoutCancel(ctx), s.clock.wall(), guard)
 	if err == nil && !d.Allowed {
-		return s.refuse(route, 0, route.refusals.get(route.Name, Overloaded, d.Binding().RetryAfter, s.jitter))
+		return s.refuse(ctx, route, 0, route.refusals.get(route.Name, Overloaded, d.Binding().RetryAfter, s.jitter))
 	}
 	s.counts.exempt.Add(1)
 	return nil

@@ -38,7 +38,7 @@ func (v *visit) list(rules []*rule, counted bool, req *Request) error {
 			if req.Anonymous || r.Shadow {
 				continue
 			}
-			return v.s.refuse(v.route, v.wait, &Rejection{Reason: NoIdentity, Rule: r.Name, Route: v.route.Name})
+			return v.refuse(&Rejection{Reason: NoIdentity, Rule: r.Name, Route: v.route.Name})
 		}
 		if counted {
 			n = 1
@@ -53,7 +53,14 @@ func (v *visit) take(req *Request) (limits.Decision, error) {
 	if err := v.list(v.route.rules, false, req); err != nil || len(v.charges) == 0 {
 		return limits.Decision{}, err
 	}
+	var asked time.Duration
+	if v.s.remote {
+		asked = v.s.clock.now()
+	}
 	decision, err := v.s.store.Take(v.ctx, v.s.clock.wall(), v.charges)
+	if v.s.remote {
+		v.asked, v.source = max(v.s.clock.now()-asked, 1), decision.Source
+	}
 	switch {
 	case err == nil:
 		v.count(&decision)
@@ -64,7 +71,7 @@ func (v *visit) take(req *Request) (limits.Decision, error) {
 	case v.ctx.Err() != nil:
 		return decision, v.gone(v.ctx.Err())
 	}
-	return decision, v.s.refuse(v.route, v.wait, &Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
+	return decision, v.refuse(&Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
 }
 
 // raise counts the request among those in flight.
@@ -133,7 +140,7 @@ func (v *visit) keepTurns(decision *limits.Decision) {
 func (v *visit) overLimit(decision *limits.Decision) error {
 	binding := decision.Binding()
 	if binding == nil || binding.Reason == limits.Allowed { // no store of ours
-		return v.s.refuse(v.route, v.wait, &Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
+		return v.refuse(&Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
 	}
 	r := &Rejection{
 		Reason: OverLimit, Route: v.route.Name, Rule: binding.Policy.Name(), RetryAfter: binding.RetryAfter,
@@ -144,7 +151,7 @@ func (v *visit) overLimit(decision *limits.Decision) error {
 	} else if decision.Len() > 1 && hasBurst(decision) {
 		r.RetryAfter = v.together(r.RetryAfter)
 	}
-	return v.s.refuse(v.route, v.wait, r)
+	return v.refuse(r)
 }
 
 // hasBurst reports whether a rule may refuse later what it allows now: a burst does, for its debt falls due in the next
@@ -189,7 +196,7 @@ func (v *visit) tooMany(decision *limits.Decision) error {
 		seconds := (min(max(typical, 1), longestRetry) + time.Second - 1) / time.Second
 		r.RetryAfter = (seconds + time.Duration(v.s.jitter(int64(seconds)+1))) * time.Second
 	}
-	return v.s.refuse(v.route, v.wait, r)
+	return v.refuse(r)
 }
 
 // appendActing adds the verdicts that are not shadows: those are nobody's business but the operator's.

@@ -82,7 +82,7 @@ func (m *Machine) Admit(now time.Duration, j *Job, req Request) {
 		j.end(s.admitExempt(context.Background(), route))
 		return
 	}
-	if err := s.switchedOff(route, req.Client); err != nil {
+	if err := s.switchedOff(context.Background(), route, req.Client); err != nil {
 		j.end(err)
 		return
 	}

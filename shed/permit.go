@@ -1,6 +1,7 @@
 package shed
 
 import (
+	"context"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -20,6 +21,7 @@ type held struct {
 	wait     time.Duration
 	verdicts []limits.Verdict
 	running  limits.Decision // lowered when the permit ends
+	ctx      context.Context // the caller's, only for a ContextObserver
 }
 
 // Done ends the permit and says how the work went. Only the first call counts; later ones, from any copy and any
@@ -43,6 +45,10 @@ func (p Permit) Done(outcome Outcome) {
 		defer s.lower(p.slot.held.running) // the value as it is now; it runs after unlocking
 	}
 	streamed := p.slot.budget != nil
+	ctx := p.slot.held.ctx
+	if ctx != nil {
+		p.slot.held.ctx = nil
+	}
 	a, _ := s.gate.Done(now, p.slot, p.generation, outcome)
 	if outcome == Success && !streamed {
 		s.answers.add(wait + now - started)
@@ -51,7 +57,7 @@ func (p Permit) Done(outcome Outcome) {
 	s.wake(a.wake)
 	s.counts.finished[outcome].Add(1)
 	if s.observer != nil {
-		s.observer.Observe(Event{
+		s.tell(ctx, Event{
 			Kind: Finished, Route: route.Name, Priority: route.Priority,
 			Wait: wait, Service: now - started, Outcome: outcome,
 		})

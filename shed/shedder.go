@@ -61,6 +61,9 @@ type Shedder struct {
 
 	history history
 
+	contextual ContextObserver // the observer, if it wants to know the caller's context
+	remote     bool            // the store is not this process's memory, so how long it takes is worth measuring
+
 	reloading sync.Mutex                                    // one Reload at a time, and none after Close; held before mu
 	followers []func(cfg Config) (commit func(), err error) // under reloading
 	reloads   reloads
@@ -173,6 +176,9 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	}
 	s.settings.Store(set)
 	s.health.Store(sampler)
+	s.contextual, _ = cfg.Observer.(ContextObserver)
+	_, local := store.(*limits.Memory)
+	s.remote = !local && cfg.Observer != nil
 	s.visits.New = func() any { return s.newVisit() }
 	return s, nil
 }

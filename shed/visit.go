@@ -18,6 +18,9 @@ type visit struct {
 	turned bool           // at the gate: the turn that a delaying rule gave has come
 	stood  *limits.Policy // in whose line of turns it stands or has stood
 
+	asked  time.Duration // how long the store took, if that is worth measuring
+	source limits.Source // and who decided
+
 	charges []limits.Charge
 	running limits.Decision // what this visit has raised of what is in flight, until a permit takes it over
 	timer   *time.Timer     // ends a wait; stopped and drained between uses
@@ -34,7 +37,7 @@ func (s *Shedder) newVisit() *visit {
 
 // begin fills in the ticket.
 func (v *visit) begin(ctx context.Context, route *route, req *Request) {
-	v.ctx, v.route, v.wait, v.turned, v.stood = ctx, route, 0, false, nil
+	v.ctx, v.route, v.wait, v.turned, v.stood, v.asked = ctx, route, 0, false, nil, 0
 	v.Client, v.Priority, v.Cost = req.Client, int(route.Priority), req.Cost
 	if v.Cost == 0 {
 		v.Cost = route.Cost
