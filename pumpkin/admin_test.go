@@ -185,7 +185,12 @@ func TestHostileBodiesAreRefusedAndChangeNothing(t *testing.T) {
 		{"everything without confirmation", body(`,"features":{"*":{"off":1}}`), 422, ConfirmationNeeded},
 		{"spread below 0", body(`,"recover_spread":-1`), 422, InvalidField},
 		{"spread with a fraction", body(`,"recover_spread":1.5`), 422, InvalidField},
-		{"schedule", body(`,"starts_at":"2030-01-01T00:00:00Z"`), 422, UnknownField},
+		{"start too far ahead", body(`,"starts_at":"9998-01-01T00:00:00Z"`), 422, InvalidField},
+		{"start without an offset", body(`,"starts_at":"2030-01-01T00:00:00"`), 422, InvalidField},
+		{"start of a day", body(`,"starts_at":"2030-01-01"`), 422, InvalidField},
+		{"start as a number", body(`,"starts_at":1893456000`), 422, InvalidField},
+		{"over already", body(`,"starts_at":"2001-01-01T00:00:00Z"`), 422, InvalidField},
+		{"origin is not said", body(`,"origin":"auto"`), 422, UnknownField},
 		{"nested", strings.Repeat("[", 8000) + strings.Repeat("]", 8000), 422, InvalidField},
 		{"cut off", `{"severity":"minor",`, 400, MalformedJSON},
 		{"two values", body("") + body(""), 400, MalformedJSON},
@@ -351,7 +356,7 @@ func TestAdminCanBeMountedBesideOtherGuardedHandlers(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	})))
 	ask := func(path, token string) int {
-		r := httptest.NewRequest("GET", path, nil)
+		r := httptest.NewRequest("GET", "http://localhost"+path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, r)

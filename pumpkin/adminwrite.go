@@ -13,56 +13,93 @@ import (
 
 // servePut replaces an item, or shows what the document would be.
 func (p *Pumpkin) servePut(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	e, query, err := readPut(w, r)
+	if err != nil {
+		return p.auditRefusal(r, "put", id, err)
+	}
+	done, err := p.putOrPreview(w, r, write{id: id, action: "put"}, e, query["dry_run"])
+	if done == nil || err != nil {
+		return err
+	}
+	h, _ := done.board.find(id)
+	changed := done.changed()
+	a := adminAnswer{Epoch: done.board.epoch, Rev: done.board.rev, Changed: &changed, Overridden: done.board.over != nil, Item: h.item()}
+	answer(w, done.status(&a.Applied), done.board, a)
+	return nil
+}
+
+// readPut reads what a PUT of an item says.
+func readPut(w http.ResponseWriter, r *http.Request) (Entry, map[string]bool, error) {
 	query, err := readQuery(r, "dry_run", "confirm")
 	if err != nil {
-		return err
+		return Entry{}, nil, err
 	}
-	e, err := readEntry(w, r)
+	body, err := readJSON(w, r)
 	if err != nil {
-		return err
+		return Entry{}, nil, err
 	}
-	id := r.PathValue("id")
-	allow := precondition(r.Header, id)
-	if query["dry_run"] {
-		b := p.current.Load().board
-		if err := allow(b); err != nil {
-			return err
-		}
-		b, err := b.put(time.Now(), id, e)
-		if err != nil {
-			return err
-		}
-		return preview(w, b)
-	}
-	if _, all := e.Features[Everything]; all && !query["confirm"] {
-		return refuse(ConfirmationNeeded, `features: "*" switches everything off; put it again with ?confirm=all`)
-	}
-	var before uint64
-	b, err := p.put(write{actor: adminActor, remote: r.RemoteAddr, id: id, allow: func(b board) error {
-		before = b.rev
-		return allow(b)
-	}}, e)
+	e, err := parseEntry(body)
 	if err != nil {
-		return err
+		return Entry{}, nil, err
 	}
-	h, _ := b.find(id)
-	changed := b.rev != before
-	answer(w, b, adminAnswer{Epoch: b.epoch, Rev: b.rev, Changed: &changed, Item: h.forAdmin()})
-	return nil
+	if _, all := e.Features[Everything]; all && !query["confirm"] && !query["dry_run"] {
+		return Entry{}, nil, refuse(ConfirmationNeeded, `features: "*" switches everything off; put it again with ?confirm=all`)
+	}
+	return e, query, nil
+}
+
+// putOrPreview makes a write under the request's conditions. For a dry run it answers with the document that would result
+// and returns nil.
+func (p *Pumpkin) putOrPreview(w http.ResponseWriter, r *http.Request, to write, e Entry, dryRun bool) (*written, error) {
+	to.actor, to.remote, to.origin, to.allow = actorOf(r), r.RemoteAddr, Manual, precondition(r.Header, to.id)
+	if !dryRun {
+		done, err := p.put(to, e)
+		return &done, err
+	}
+	b := p.current.Load().board
+	if err := to.allow(b); err != nil {
+		return nil, err
+	}
+	b, err := b.put(time.Now(), to.id, e)
+	if err != nil {
+		return nil, err
+	}
+	return nil, preview(w, b)
+}
+
+// status is 202 for what only this instance has yet, which applied then says.
+func (w written) status(applied *string) int {
+	if !w.local {
+		return http.StatusOK
+	}
+	*applied = "local"
+	return http.StatusAccepted
+}
+
+// auditRefusal records a write that was refused before it was tried, and returns err.
+func (p *Pumpkin) auditRefusal(r *http.Request, action, id string, err error) error {
+	p.audit.add(Record{
+		Actor: actorOf(r), Remote: r.RemoteAddr, Action: action, ID: id[:min(len(id), 2*maxName)], Rev: p.current.Load().board.rev,
+	}.refused(err))
+	return err
 }
 
 // serveDelete ends an item. It asks for no condition, since it must work in an emergency, and tells nobody whether the item
 // was there, so that it can be repeated.
 func (p *Pumpkin) serveDelete(w http.ResponseWriter, r *http.Request) error {
+	return p.deleteItem(w, r, r.PathValue("id"), "delete")
+}
+
+func (p *Pumpkin) deleteItem(w http.ResponseWriter, r *http.Request, id, action string) error {
 	query, err := readQuery(r, "dry_run")
 	if err != nil {
-		return err
+		return p.auditRefusal(r, action, id, err)
 	}
-	id := r.PathValue("id")
 	if query["dry_run"] {
 		return preview(w, p.current.Load().board.clear(time.Now(), id))
 	}
-	if _, err := p.clear(write{actor: adminActor, remote: r.RemoteAddr, id: id}); err != nil {
+	if _, err := p.clear(write{actor: actorOf(r), remote: r.RemoteAddr, id: id, origin: Manual, action: action}); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -95,29 +132,29 @@ func readQuery(r *http.Request, known ...string) (map[string]bool, error) {
 		delete(values, name)
 	}
 	if len(values) > 0 {
-		return nil, refuse(InvalidParameter, "%s here takes %s and nothing else", r.Method, strings.Join(known, ", "))
+		return nil, refuse(InvalidParameter, "%s here takes the parameters [%s] and nothing else", r.Method, strings.Join(known, ", "))
 	}
 	return given, nil
 }
 
-// readEntry reads the body, which must say that it is JSON: a page of another origin could send anything else without
+// readJSON reads the body, which must say that it is JSON: a page of another origin could send anything else without
 // asking the browser's leave.
-func readEntry(w http.ResponseWriter, r *http.Request) (Entry, error) {
+func readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	mediaType, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || mediaType != "application/json" {
-		return Entry{}, refuse(NotJSON, "send Content-Type: application/json")
+		return nil, refuse(NotJSON, "send Content-Type: application/json")
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return Entry{}, refuse(NotJSON, "JSON is UTF-8")
+		return nil, refuse(NotJSON, "JSON is UTF-8")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return Entry{}, refuse(BodyTooLarge, "the body is over %d bytes", maxBody)
+		return nil, refuse(BodyTooLarge, "the body is over %d bytes", maxBody)
 	}
 	if err != nil {
-		return Entry{}, refuse(MalformedJSON, "the body cannot be read to its end")
+		return nil, refuse(MalformedJSON, "the body cannot be read to its end")
 	}
-	return parseEntry(body)
+	return body, nil
 }
 
 // precondition returns the check that the request's headers ask for. Both headers are optional: nobody has to look

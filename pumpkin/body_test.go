@@ -42,7 +42,7 @@ func TestNobodyIsWaitedFor(t *testing.T) {
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(10 * time.Second)) // only ends a failing test
-		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\n%sContent-Length: 1000\r\n\r\n", c.line, c.fields)
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: 1000\r\n\r\n", c.line, c.fields)
 		reader := bufio.NewReader(conn)
 		res, err := http.ReadResponse(reader, nil)
 		if err != nil {

@@ -21,6 +21,8 @@ const (
 	maxSpread      = 3600
 	defaultTTL     = time.Hour
 	maxTTL         = 24 * time.Hour
+	maxAhead       = 30 * 24 * time.Hour // of a start
+	maxTombs       = 64
 	bidiOverrides  = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 )
@@ -41,6 +43,11 @@ type Entry struct {
 	Features map[string]Feature
 	// TTL is how long the item lasts unless it is put again; zero means 1 h, at most 24 h, negative is refused.
 	TTL time.Duration
+	// StartsAt is when the item comes into force; TTL counts from there. Zero means at once. At most 30 days ahead; a time
+	// that has passed is legal as long as the item is not over.
+	StartsAt time.Time
+	// Template names the prepared text that this was made of; empty when it was written for the occasion. Never public.
+	Template string
 	// Reason says why, and Ticket where it is tracked: for the log, never public.
 	Reason, Ticket string
 }

@@ -20,7 +20,7 @@ func Example() {
 	defer p.Close()
 
 	// On the admin listener, usually 127.0.0.1:9180:
-	r := httptest.NewRequest("PUT", "/items/search", strings.NewReader(`{
+	r := httptest.NewRequest("PUT", "http://127.0.0.1:9180/items/search", strings.NewReader(`{
 		"severity": "major",
 		"message": {"en": "Search is off while we rebuild its index."},
 		"features": {"search": {"off": 1}},
@@ -91,14 +91,14 @@ func ExamplePumpkin_Put() {
 	// pumpkin: invalid_field: url: must be an absolute http or https URL without user information 1
 }
 
-// A program takes the token from its file, else from the environment, else makes one and prints it.
-func ExampleAdminToken() {
-	token, generated, err := pumpkin.AdminToken("", "") // the second is os.Getenv(pumpkin.TokenEnv)
-	fmt.Println(len(token) >= 32, generated, err)
+// A program takes the tokens from a file, else from the environment, else makes one and prints it.
+func ExampleAdminTokens() {
+	tokens, made, err := pumpkin.AdminTokens("", "") // the second is os.Getenv(pumpkin.TokenEnv)
+	fmt.Println(len(tokens), tokens[0].Name, len(made) >= 32, err)
 
-	_, _, err = pumpkin.AdminToken("", "hunter2")
+	_, _, err = pumpkin.AdminTokens("", "hunter2")
 	fmt.Println(err) // programs print it and exit with 2
 	// Output:
-	// true true <nil>
+	// 1 admin true <nil>
 	// pumpkin: admin token in SPILLWAY_ADMIN_TOKEN has 7 characters, at least 32 are needed; make one with: openssl rand -base64 32
 }

@@ -21,7 +21,8 @@ func (p *Pumpkin) FeatureOff(feature, client string) (words string, retryAfter t
 	if feature == "" {
 		return "", 0, false
 	}
-	cuts := p.current.Load().cutsFor(feature)
+	s := p.current.Load()
+	cuts := s.cutsFor(feature)
 	if len(cuts) == 0 {
 		return "", 0, false
 	}
@@ -29,13 +30,16 @@ func (p *Pumpkin) FeatureOff(feature, client string) (words string, retryAfter t
 	place := -1.0 // computed when a share asks for it
 	var left, spread time.Duration
 	for _, c := range cuts {
-		remaining := c.expires.Sub(now)
+		remaining := maxTTL // what the break-glass file says without a ttl lasts as long as the file
+		if !c.expires.IsZero() {
+			remaining = c.expires.Sub(now)
+		}
 		if remaining <= 0 { // the timer is late; the item's end is not
 			continue
 		}
 		if c.share < 1 {
 			if place < 0 {
-				place = placeOf(p.placeKey, feature, client)
+				place = placeOf(s.placeKey, feature, client)
 			}
 			if place >= c.share {
 				continue

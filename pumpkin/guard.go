@@ -1,6 +1,7 @@
 package pumpkin
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -18,10 +19,9 @@ const (
 	failEvery = time.Second
 )
 
-// guard knows the digest of the token, never the token.
+// guard knows the digests of the tokens, never a token.
 type guard struct {
-	digest   [sha256.Size]byte
-	nobody   bool // no token is configured
+	tokens   []Token
 	failures atomic.Uint64
 
 	mu sync.Mutex
@@ -29,21 +29,24 @@ type guard struct {
 	free time.Time
 }
 
-func newGuard(token string) guard {
-	return guard{digest: sha256.Sum256([]byte(token)), nobody: token == ""}
-}
-
-// admits reports whether the request bears the token. Digests have one length, so the comparison's time tells nothing,
-// not even how long the token is.
-func (g *guard) admits(r *http.Request) bool {
+// bearer returns the token that the request bears. Digests have one length and all of them are compared, so the time tells
+// nothing, neither how long a token is nor which one was nearly right.
+func (g *guard) bearer(r *http.Request) (Token, bool) {
 	lines := r.Header["Authorization"]
 	if len(lines) != 1 { // two of them: what a proxy checked may not be what we would
-		return false
+		return Token{}, false
 	}
 	scheme, token, _ := strings.Cut(lines[0], " ")
 	digest := sha256.Sum256([]byte(strings.Trim(token, " ")))
-	same := subtle.ConstantTimeCompare(digest[:], g.digest[:]) == 1
-	return same && strings.EqualFold(scheme, "Bearer") && !g.nobody
+	found := -1
+	for i := range g.tokens {
+		same := subtle.ConstantTimeCompare(digest[:], g.tokens[i].Digest[:])
+		found = subtle.ConstantTimeSelect(same, i, found)
+	}
+	if found < 0 || !strings.EqualFold(scheme, "Bearer") {
+		return Token{}, false
+	}
+	return g.tokens[found], true
 }
 
 // failed counts a failure and returns how long to stay away; 0 while failures are few.
@@ -61,23 +64,60 @@ func (g *guard) failed(now time.Time) time.Duration {
 	return 0
 }
 
-// Authorize lets through to next who bears the admin token, and answers the others 401 (429 when they are many). It is what
-// guards Admin, for other handlers on the same listener.
+// actorKey is where a request's context keeps who bears its token.
+type actorKey struct{}
+
+// actorOf returns who sent a request that was let through.
+func actorOf(r *http.Request) string {
+	name, _ := r.Context().Value(actorKey{}).(string)
+	return name
+}
+
+// Authorize lets through to next who bears an admin token, and answers the others 401 (429 when they are many); 403 when a
+// token that may only read would do more than GET or HEAD. It is what guards Admin, for other handlers on the same listener.
 func (p *Pumpkin) Authorize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.guard.admits(r) {
-			next.ServeHTTP(w, r)
-			return
+		token, ok := p.guard.bearer(r)
+		switch {
+		case !ok:
+			p.refuseBearer(w, r)
+		case token.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead:
+			leaveBody(w, r)
+			refusal := refuse(ReadOnly, "the token of %s may only read", token.Name)
+			p.audit.add(Record{Actor: token.Name, Remote: r.RemoteAddr, Action: strings.ToLower(r.Method), ID: shortPath(r),
+				Rev: p.current.Load().board.rev}.refused(refusal))
+			writeProblem(w, refusal)
+		default:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actorKey{}, token.Name)))
 		}
-		leaveBody(w, r)
-		w.Header().Set("WWW-Authenticate", `Bearer realm="spillway admin"`)
-		if wait := p.guard.failed(time.Now()); wait > 0 {
-			w.Header().Set("Retry-After", wholeSeconds(wait))
-			writeProblem(w, refuse(TooManyFailures, "too many requests with a wrong token; a right one is let in at any time"))
-			return
-		}
-		p.log.Warn("pumpkin: admin request refused: no or wrong token", slog.String("remote", r.RemoteAddr),
-			slog.String("method", r.Method), slog.String("path", r.URL.Path))
-		writeProblem(w, refuse(Unauthorized, "send the admin token: Authorization: Bearer TOKEN"))
 	})
+}
+
+// refuseBearer answers who has no token.
+func (p *Pumpkin) refuseBearer(w http.ResponseWriter, r *http.Request) {
+	leaveBody(w, r)
+	w.Header().Set("WWW-Authenticate", `Bearer realm="spillway admin"`)
+	if wait := p.guard.failed(time.Now()); wait > 0 {
+		w.Header().Set("Retry-After", wholeSeconds(wait))
+		writeProblem(w, refuse(TooManyFailures, "too many requests with a wrong token; a right one is let in at any time"))
+		return
+	}
+	refusal := refuse(Unauthorized, "send the admin token: Authorization: Bearer TOKEN")
+	p.auditStranger(r, "unauthorized", refusal)
+	p.log.Warn("pumpkin: admin request refused: no or wrong token", slog.String("remote", r.RemoteAddr),
+		slog.String("method", r.Method), slog.String("path", r.URL.Path))
+	writeProblem(w, refusal)
+}
+
+// auditStranger records an attempt by somebody without a name.
+func (p *Pumpkin) auditStranger(r *http.Request, action string, refusal *Refusal) {
+	record := Record{Remote: r.RemoteAddr, Action: action, ID: shortPath(r), Rev: p.current.Load().board.rev}.refused(refusal)
+	record.Detail = r.Method
+	p.audit.add(record)
+}
+
+// shortPath is what was asked for, as much of it as a record should hold of a stranger's words.
+func shortPath(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	return path[:min(len(path), 2*maxName)]
 }

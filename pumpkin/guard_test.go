@@ -1,11 +1,14 @@
 package pumpkin
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,7 +17,7 @@ import (
 
 // knock asks for the items with the given Authorization lines.
 func knock(p *Pumpkin, lines ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest("GET", "/items", nil)
+	r := httptest.NewRequest("GET", "http://127.0.0.1:9180/items", nil)
 	r.Header["Authorization"] = lines
 	w := httptest.NewRecorder()
 	p.Admin().ServeHTTP(w, r)
@@ -98,26 +101,40 @@ func TestAdminTokenSources(t *testing.T) {
 		return path
 	}
 	const fromEnv = "0123456789abcdef0123456789abcdef"
-	for name, c := range map[string]struct{ file, env, want string }{
-		"file":        {file(testToken), "", testToken},
-		"environment": {"", fromEnv, fromEnv},
+	const odd = "name:0123456789abcdef0123456789abcdef" // a token as given, for a name is followed by a space
+	sole := func(secret string) []Token { return []Token{{Name: "admin", Digest: sha256.Sum256([]byte(secret))}} }
+	hashed := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(fromEnv)))
+	for name, c := range map[string]struct {
+		content, env string
+		want         []Token
+	}{
+		"file":         {testToken, "", sole(testToken)},
+		"line feed":    {testToken + "\n", fromEnv, sole(testToken)},
+		"CR LF":        {testToken + "\r\n", fromEnv, sole(testToken)},
+		"with a colon": {odd, "", sole(odd)},
+		"environment":  {"", fromEnv, sole(fromEnv)},
+		"names": {
+			"# on call\nada: " + testToken + "\r\n\n  bob read:  " + odd + " \neve: " + hashed + "\n", "",
+			[]Token{
+				{Name: "ada", Digest: sha256.Sum256([]byte(testToken))},
+				{Name: "bob", Digest: sha256.Sum256([]byte(odd)), ReadOnly: true},
+				{Name: "eve", Digest: sha256.Sum256([]byte(fromEnv))},
+			},
+		},
+		"one name": {"ada: " + testToken, "", []Token{{Name: "ada", Digest: sha256.Sum256([]byte(testToken))}}},
 	} {
-		if got, generated, err := AdminToken(c.file, c.env); err != nil || got != c.want || generated {
-			t.Errorf("%s: %q, %v, %v", name, got, generated, err)
+		path := ""
+		if c.content != "" {
+			path = file(c.content)
+		}
+		if got, made, err := AdminTokens(path, c.env); err != nil || !slices.Equal(got, c.want) || made != "" {
+			t.Errorf("%s: %+v, %q, %v", name, got, made, err)
 		}
 	}
-	for _, end := range []string{"\n", "\r\n"} {
-		if got, _, err := AdminToken(file(testToken+end), fromEnv); err != nil || got != testToken {
-			t.Errorf("file that ends with %q: %q, %v", end, got, err)
-		}
-	}
-	one, generated, err := AdminToken("", "")
-	two, _, _ := AdminToken("", "")
-	if err != nil || !generated || one == two || checkToken(one) != nil {
-		t.Errorf("random: %q and %q, %v, %v", one, two, generated, err)
-	}
-	if _, err := New(Config{Token: one}); err != nil {
-		t.Error(err)
+	tokens, one, err := AdminTokens("", "")
+	_, two, _ := AdminTokens("", "")
+	if err != nil || one == two || checkToken(one) != nil || !slices.Equal(tokens, sole(one)) {
+		t.Errorf("random: %q and %q, %v", one, two, err)
 	}
 }
 
@@ -134,18 +151,24 @@ func TestBadTokensAreRefusedWithoutBeingShown(t *testing.T) {
 	for name, c := range map[string]struct{ file, env, want string }{
 		"short file":        {write("short", "hunter2"), good, "has 7 characters, at least 32"},
 		"empty file":        {write("empty", "\n"), good, "has 0 characters"},
-		"two lines":         {write("two", good+"\n"+good+"\n"), good, "not printable ASCII"},
+		"two lines":         {write("two", good+"\n"+good+"\n"), good, "(line 1) has a space or a character that is not printable ASCII"},
 		"file with a space": {write("space", good+" "), good, "has a space"},
 		"not ASCII":         {write("latin", good+"é"), good, "not printable ASCII"},
-		"huge file":         {write("huge", strings.Repeat("x", 5000)), good, "longer than a token"},
+		"huge file":         {write("huge", strings.Repeat("x", 17<<10)), good, "longer than such a file can be"},
 		"missing file":      {filepath.Join(dir, "missing"), good, "no such file"},
 		"folder":            {dir, good, "token_file"},
+		"only a comment":    {write("none", "# nothing\n\n"), good, "is not there"},
+		"one name twice":    {write("twice", "a: "+good+"\na: x"+good+"\n"), good, "(line 2) has the name"},
+		"one token twice":   {write("same", "a: "+good+"\nb: "+good+"\n"), good, "(line 2) has the name"},
+		"short of a name":   {write("named", "a: "+good+"\nb: hunter2\n"), good, "(line 2) has 7 characters"},
+		"no name":           {write("noname", "a: "+good+"\n: "+good+"\n"), good, "(line 2) has a space"},
+		"bad digest":        {write("digest", "a: sha256:00\n"), good, "is no digest"},
 		"short environment": {"", "hunter2", TokenEnv + " has 7 characters"},
 		"a variable's name": {"", TokenEnv, "has 20 characters"},
 	} {
-		token, _, err := AdminToken(c.file, c.env)
-		if err == nil || token != "" || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "pumpkin: admin token") {
-			t.Errorf("%s: %q, %v; want an error with %q", name, token, err, c.want)
+		tokens, made, err := AdminTokens(c.file, c.env)
+		if err == nil || tokens != nil || made != "" || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "pumpkin: admin token") {
+			t.Errorf("%s: %v, %v; want an error with %q", name, tokens, err, c.want)
 			continue
 		}
 		for _, secret := range []string{"hunter2", good, strings.Repeat("x", 40)} {

@@ -81,7 +81,7 @@ func read(t testing.TB, p *Pumpkin) Document {
 
 // call asks the admin endpoint, with the right token and JSON unless header says otherwise.
 func call(p *Pumpkin, method, target, body string, header ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r := httptest.NewRequest(method, "http://127.0.0.1:9180"+target, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+testToken)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

@@ -13,33 +13,40 @@ import (
 // maxBody is how much a PUT may send, in bytes.
 const maxBody = 16 << 10
 
-// parseEntry reads the body of a PUT. It is stricter than encoding/json, which takes the last of two equal keys, "TTL" for
-// "ttl" and null for nothing: a switch that is thrown in a hurry must do what it says or nothing. The error is a *Refusal.
+// parseEntry reads the body of a PUT of an item. The error is a *Refusal.
 func parseEntry(body []byte) (Entry, error) {
 	var e Entry
+	err := eachField(body, func(name string, raw json.RawMessage) error { return e.setField(name, raw) })
+	return e, err
+}
+
+// eachField reads a body as one JSON object and passes its fields to set. It is stricter than encoding/json, which takes the
+// last of two equal keys, "TTL" for "ttl" and null for nothing: a switch that is thrown in a hurry must do what it says or
+// nothing. The error is a *Refusal.
+func eachField(body []byte, set func(name string, raw json.RawMessage) error) error {
 	if !utf8.Valid(body) {
-		return e, refuse(MalformedJSON, "the body is not UTF-8")
+		return refuse(MalformedJSON, "the body is not UTF-8")
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
 	if err := checkValue(dec, 0); err != nil {
-		return e, err
+		return err
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return e, refuse(MalformedJSON, "the body must be one JSON object and nothing else")
+		return refuse(MalformedJSON, "the body must be one JSON object and nothing else")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) { // in order, so that of two mistakes always the same is reported
-		if err := e.setField(name, fields[name]); err != nil {
-			return e, err
+		if err := set(name, fields[name]); err != nil {
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // checkValue walks one JSON value and refuses what encoding/json would let pass in silence: a key given twice, and null.
 func checkValue(dec *json.Decoder, depth int) error {
-	const deepest = 4 // {features: {name: {off: x}}} and one to spare
+	const deepest = 6 // the break-glass file's {items: {id: {features: {name: {off: x}}}}} and one to spare
 	if depth > deepest {
 		return refuse(InvalidField, "the body is nested too deeply")
 	}
@@ -98,7 +105,10 @@ func (e *Entry) setField(name string, raw json.RawMessage) error {
 	case "features":
 		return e.setFeatures(raw)
 	case "ttl":
-		return e.setTTL(raw)
+		e.TTL, err = parseTTL(raw)
+		return err
+	case "starts_at":
+		return e.setStart(raw)
 	case "reason":
 		err = json.Unmarshal(raw, &e.Reason)
 	case "ticket":
@@ -133,20 +143,33 @@ func (e *Entry) setFeatures(raw json.RawMessage) error {
 	return nil
 }
 
-// setTTL refuses 0, which as a field of an Entry would mean the default.
-func (e *Entry) setTTL(raw json.RawMessage) error {
+// parseTTL refuses 0, which as a field of an Entry would mean the default.
+func parseTTL(raw json.RawMessage) (time.Duration, error) {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
-		return wrongType("ttl", err)
+		return 0, wrongType("ttl", err)
 	}
 	ttl, err := time.ParseDuration(text)
 	if err != nil {
-		return refuse(InvalidField, "ttl: must be a duration such as \"30m\" or \"2h\"")
+		return 0, refuse(InvalidField, "ttl: must be a duration such as \"30m\" or \"2h\"")
 	}
 	if ttl <= 0 {
-		return refuse(InvalidField, "ttl: must be above 0; to end an item, DELETE it")
+		return 0, refuse(InvalidField, "ttl: must be above 0; to end an item, DELETE it")
 	}
-	e.TTL = ttl
+	return ttl, nil
+}
+
+// setStart wants RFC 3339 with an offset: a time of day without one means something else to every reader.
+func (e *Entry) setStart(raw json.RawMessage) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return wrongType("starts_at", err)
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.IsZero() || at.Year() < 2000 || at.Year() > 9998 {
+		return refuse(InvalidField, "starts_at: must be a time with its offset, such as \"2030-01-31T22:00:00Z\"")
+	}
+	e.StartsAt = at
 	return nil
 }
 

@@ -3,10 +3,11 @@ package pumpkin
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,19 @@ type Config struct {
 	DefaultLang string
 	// Token is what the admin endpoint's callers must bear, see AdminToken. Empty means that all are refused.
 	Token string
+	// Tokens are more of them, each with its bearer's name, see AdminTokens. Names and digests must differ.
+	Tokens []Token
+	// Hosts are the names under which the admin endpoint may be asked, beside localhost and addresses: a page whose name was
+	// made to point at this machine is refused. Nil means no other name.
+	Hosts []string
+	// Templates are prepared texts by name, for PUT /mode, the page and automation. They must pass as items, without a start,
+	// a reason and a ticket. SiteDown, Degraded and PlannedMaintenance are there in any case, if they know DefaultLang.
+	Templates map[string]Entry
+	// AuditFile is appended a line of JSON for each Record, made with mode 0600. Empty means that the trail is in memory only.
+	AuditFile string
+	// File is the break-glass file, looked at every second. While it is there and sound, what it says is what the public
+	// sees, whatever else is going on. Empty means none.
+	File string
 	// Logger is told about every write, every expiry and wrong tokens. Nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -53,13 +67,35 @@ func (c Config) validate() error {
 	if !isLanguage(c.DefaultLang) {
 		return fmt.Errorf("pumpkin: DefaultLang %q is not a language tag; use one such as \"en\" or \"pt-BR\"", c.DefaultLang)
 	}
-	if c.Token == "" {
-		return nil
-	}
-	if err := checkToken(c.Token); err != nil {
-		return fmt.Errorf("pumpkin: Token %w", err)
+	for _, host := range c.Hosts {
+		if host == "" || strings.ContainsAny(host, ":/* ") {
+			return fmt.Errorf("pumpkin: Hosts: %q is not a host name; write it without scheme, port and wildcard", host)
+		}
 	}
 	return nil
+}
+
+// allTokens returns Token and Tokens, or what is wrong with them.
+func (c Config) allTokens() ([]Token, error) {
+	var all []Token
+	if c.Token != "" {
+		if err := checkToken(c.Token); err != nil {
+			return nil, fmt.Errorf("pumpkin: Token %w", err)
+		}
+		all = append(all, Token{Name: soleToken, Digest: sha256.Sum256([]byte(c.Token))})
+	}
+	for _, t := range c.Tokens {
+		if !isName(t.Name) || t.Digest == ([sha256.Size]byte{}) {
+			return nil, fmt.Errorf("pumpkin: Tokens: %q has no proper name or no digest; make it with NewToken", t.Name)
+		}
+		for _, other := range all {
+			if other.Name == t.Name || other.Digest == t.Digest {
+				return nil, fmt.Errorf("pumpkin: Tokens: %q has the name or the digest of another one", t.Name)
+			}
+		}
+		all = append(all, t)
+	}
+	return all, nil
 }
 
 // Pumpkin holds the items in force and serves the document. Make it with New; it is safe for concurrent use. Readers
@@ -67,21 +103,28 @@ func (c Config) validate() error {
 type Pumpkin struct {
 	log             *slog.Logger
 	pollAfter       time.Duration
-	placeKey        uint64
 	cacheControl    []string
 	cdnCacheControl []string
 	guard           guard
+	hosts           []string
 	admin           http.Handler
+	glass           glass // touched by New, then by its watcher alone
 
 	current            atomic.Pointer[snapshot]
 	polls, notModified atomic.Uint64
 	writes             atomic.Uint64
 
+	audit     trail
+	templates map[string]Entry
+
 	timers sync.WaitGroup // an armed or running timer
+
+	store   atomic.Pointer[Store] // nil: the state lives here alone
+	telling sync.Mutex            // held while the store is told of a change
 
 	mu     sync.Mutex
 	board  board
-	timer  *time.Timer // for the next expiry; nil when nothing is in force
+	timer  *time.Timer // for what happens next; nil when nothing will
 	closed bool
 }
 
@@ -94,41 +137,59 @@ func newPumpkin(c Config, epoch string) (*Pumpkin, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	key := sha256.Sum256([]byte("pumpkin places " + epoch))
+	tokens, err := c.allTokens()
+	if err != nil {
+		return nil, err
+	}
+	templates, err := newTemplates(c.Templates, c.DefaultLang)
+	if err != nil {
+		return nil, err
+	}
 	p := &Pumpkin{
 		log:       c.Logger,
 		pollAfter: c.PollAfter,
-		placeKey:  binary.BigEndian.Uint64(key[:]),
-		guard:     newGuard(c.Token),
+		guard:     guard{tokens: tokens},
+		hosts:     slices.Clone(c.Hosts),
+		templates: templates,
+		audit:     trail{log: c.Logger, file: c.AuditFile},
 		board:     newBoard(epoch, c.DefaultLang, int(c.PollAfter/time.Second), int(c.PollIdle/time.Second)),
+	}
+	if err := p.audit.open(); err != nil {
+		return nil, err
 	}
 	p.cacheControl, p.cdnCacheControl = cacheHeaders(int(c.PollAfter / time.Second))
 	p.current.Store(newSnapshot(p.board))
 	p.admin = p.newAdmin()
+	p.watch(c.File)
 	return p, nil
 }
 
-// Close stops the timer and refuses further writes. The document stays as it is; features of items that expire later come
-// back at their time. A second Close does nothing.
+// Close stops the timer and the watch of the break-glass file, and refuses further writes. The document stays as it is;
+// features of items that expire later come back at their time. A second Close does nothing.
 func (p *Pumpkin) Close() {
 	p.mu.Lock()
+	first := !p.closed
 	p.closed = true
 	p.disarmLocked()
 	p.mu.Unlock()
+	if first {
+		close(p.glass.stop)
+	}
+	<-p.glass.stopped
 	p.timers.Wait()
 }
 
 // Put replaces the item id by e, on behalf of actor, who is named in the log. It is the admin endpoint's PUT for programs,
 // except that features with Everything need no confirmation. The error is a *Refusal; then nothing has changed.
 func (p *Pumpkin) Put(actor, id string, e Entry) error {
-	_, err := p.put(write{actor: actor, id: id}, e)
+	_, err := p.put(write{actor: actor, id: id, origin: Manual}, e)
 	return err
 }
 
 // Clear ends the item id at once, on behalf of actor, and reports whether it was in force. The error is a *Refusal, after
 // Close only.
 func (p *Pumpkin) Clear(actor, id string) (bool, error) {
-	return p.clear(write{actor: actor, id: id})
+	return p.clear(write{actor: actor, id: id, origin: Manual})
 }
 
 // Rev returns the identity of the state, "<epoch>.<rev>": the value of the header Pumpkin-Rev.

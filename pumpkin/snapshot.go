@@ -3,6 +3,7 @@ package pumpkin
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"strconv"
 	"time"
 )
@@ -12,6 +13,8 @@ import (
 type snapshot struct {
 	board board
 	id    string // <epoch>.<rev>
+
+	placeKey uint64 // of the epoch, for clients' places in a share
 
 	// Header values as net/http keeps them. The handler stores these very slices in its response, which costs nothing.
 	etag   []string
@@ -31,14 +34,16 @@ type cut struct {
 
 func newSnapshot(b board) *snapshot {
 	s := &snapshot{
-		board:  b,
-		id:     b.identity(),
-		etag:   []string{entityTag(b.body)},
-		length: []string{strconv.Itoa(len(b.body))},
-		off:    map[string][]cut{},
+		board: b,
+		id:    b.identity(),
+
+		placeKey: placeKey(b.epoch),
+		etag:     []string{entityTag(b.body)},
+		length:   []string{strconv.Itoa(len(b.body))},
+		off:      map[string][]cut{},
 	}
 	s.offAll = cutsOf(b, Everything)
-	for _, h := range b.held {
+	for _, h := range b.shown() {
 		for name := range h.notice.Features {
 			if _, ok := s.off[name]; !ok && name != Everything {
 				s.off[name] = cutsOf(b, name)
@@ -48,10 +53,16 @@ func newSnapshot(b board) *snapshot {
 	return s
 }
 
+// placeKey is the same on all instances of an epoch.
+func placeKey(epoch string) uint64 {
+	key := sha256.Sum256([]byte("pumpkin places " + epoch))
+	return binary.BigEndian.Uint64(key[:])
+}
+
 // cutsOf lists what holds feature, in the order of the document, so that the most severe item speaks.
 func cutsOf(b board, feature string) []cut {
 	var cuts []cut
-	for _, h := range b.held {
+	for _, h := range b.shown() {
 		if share := h.notice.offShare(feature); share > 0 {
 			cuts = append(cuts, cut{
 				share:   share,

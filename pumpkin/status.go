@@ -6,23 +6,33 @@ import "time"
 type Status struct {
 	Epoch string `json:"epoch"`
 	Rev   uint64 `json:"rev"`
-	// Active is what is in force, in the document's order.
+	// Active is what the public sees, in the document's order.
 	Active []ActiveItem `json:"active"`
+	// Scheduled counts items that wait for their start, EndingSoon those of which four fifths of the time are over.
+	Scheduled  int `json:"scheduled"`
+	EndingSoon int `json:"ending_soon"`
+	// ByFile says that the break-glass file rules.
+	ByFile bool `json:"by_file"`
+	// ForceOff counts the ids that automation is kept away from.
+	ForceOff int `json:"force_off"`
 	// Polls counts documents answered in full, NotModified those answered 304.
 	Polls       uint64 `json:"polls"`
 	NotModified uint64 `json:"not_modified"`
 	// Writes counts writes that were made, changing something or not.
 	Writes uint64 `json:"writes"`
-	// AdminFailures counts requests with no or a wrong token.
+	// AdminFailures counts requests with no or a wrong token, for a wrong name or from another origin.
 	AdminFailures uint64 `json:"admin_failures"`
+	// AuditFailures counts records that the audit file did not take.
+	AuditFailures uint64 `json:"audit_failures"`
 }
 
 // ActiveItem is an item in force, in brief.
 type ActiveItem struct {
 	ID       string             `json:"id"`
 	Severity Severity           `json:"severity"`
+	Origin   Origin             `json:"origin"`
 	Features map[string]float64 `json:"features"` // the share of clients for which each is off
-	// ExpiresIn is the time left, in seconds.
+	// ExpiresIn is the time left, in seconds; 0 for what lasts as long as the break-glass file.
 	ExpiresIn float64 `json:"expires_in"`
 }
 
@@ -30,17 +40,23 @@ type ActiveItem struct {
 func (p *Pumpkin) Status() Status {
 	b, now := p.current.Load().board, time.Now()
 	s := Status{
-		Epoch: b.epoch, Rev: b.rev, Active: make([]ActiveItem, len(b.held)),
+		Epoch: b.epoch, Rev: b.rev, Active: make([]ActiveItem, len(b.shown())),
+		Scheduled: len(b.waiting), ByFile: b.over != nil, ForceOff: len(p.liveHolds(b)),
 		Polls: p.polls.Load(), NotModified: p.notModified.Load(), Writes: p.writes.Load(),
-		AdminFailures: p.guard.failures.Load(),
+		AdminFailures: p.guard.failures.Load(), AuditFailures: p.audit.failed.Load(),
 	}
-	for i, h := range b.held {
+	for _, h := range b.held {
+		if h.warn.IsZero() {
+			s.EndingSoon++
+		}
+	}
+	for i, h := range b.shown() {
 		off := make(map[string]float64, len(h.notice.Features))
 		for name, f := range h.notice.Features {
 			off[name] = f.Off
 		}
 		s.Active[i] = ActiveItem{
-			ID: h.notice.ID, Severity: h.notice.Severity, Features: off,
+			ID: h.notice.ID, Severity: h.notice.Severity, Origin: h.item().Origin, Features: off,
 			ExpiresIn: max(0, h.expires.Sub(now).Seconds()),
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,8 +29,9 @@ const stopWithin = 9 * time.Second
 // demo is the whole running program. open makes it, serve sets it going, stop ends it.
 type demo struct {
 	config    *configfile.Config
-	token     string
-	generated bool // the token was made up, so a person has to be told
+	tokens    []pumpkin.Token
+	made      string // the token that was made up, so that a person has to be told; else empty
+	tourToken string // the tour's own
 
 	public, admin net.Listener
 	shedder       *shed.Shedder
@@ -61,12 +63,18 @@ func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error
 			return nil, err // says path, line, what and how to mend it
 		}
 	}
-	if d.token, d.generated, err = pumpkin.AdminToken(d.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
+	if d.tokens, d.made, err = pumpkin.AdminTokens(d.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
 		if line := d.config.Pumpkin.TokenFileLine; line > 0 {
 			return nil, fmt.Errorf("%s:%d: %w", o.config, line, err)
 		}
 		return nil, fmt.Errorf("demo: %w", err)
 	}
+	d.tourToken = rand.Text() + rand.Text() // a file may hold digests only, so the tour brings its own
+	guide, err := pumpkin.NewToken("demo-tour", d.tourToken)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	d.tokens = append(d.tokens, guide)
 	if err := d.listen(o.listen, orElse(o.admin, d.config.Pumpkin.AdminListen)); err != nil {
 		d.release()
 		return nil, err
@@ -84,8 +92,14 @@ func (d *demo) listen(public, admin string) error {
 		flag, addr string
 		into       *net.Listener
 	}{{"-listen", public, &d.public}, {"-admin", admin, &d.admin}} {
+		open := func() (net.Listener, error) { return net.Listen("tcp", l.addr) }
+		if l.into == &d.admin {
+			open = func() (net.Listener, error) { return pumpkin.ListenAdmin(l.addr, d.made == "") }
+		}
 		var err error
-		if *l.into, err = net.Listen("tcp", l.addr); err != nil {
+		if *l.into, err = open(); errors.Is(err, pumpkin.ErrNeedsToken) {
+			return fmt.Errorf("demo: %w", err)
+		} else if err != nil {
 			why := err
 			if cause := errors.Unwrap(err); cause != nil {
 				why = cause
@@ -101,7 +115,7 @@ func (d *demo) listen(public, admin string) error {
 
 // build makes the rooms and the two servers.
 func (d *demo) build(log *slog.Logger) (err error) {
-	d.pumpkin, err = pumpkin.New(pumpkin.Config{PollAfter: d.config.Pumpkin.PollAfter, PollIdle: d.config.Pumpkin.PollAfter, Token: d.token, Logger: log})
+	d.pumpkin, err = pumpkin.New(pumpkin.Config{PollAfter: d.config.Pumpkin.PollAfter, PollIdle: d.config.Pumpkin.PollAfter, Tokens: d.tokens, Logger: log})
 	if err != nil {
 		return err
 	}
@@ -221,7 +235,7 @@ func (d *demo) gauges() stats.Gauges {
 
 // target is where the tour goes.
 func (d *demo) target() tour.Target {
-	return tour.Target{Addr: reachable(d.public.Addr()), Admin: reachable(d.admin.Addr()), Token: d.token}
+	return tour.Target{Addr: reachable(d.public.Addr()), Admin: reachable(d.admin.Addr()), Token: d.tourToken}
 }
 
 // reachable returns an address that leads to a listener on this machine: one that listens everywhere is asked on loopback.

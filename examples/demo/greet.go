@@ -18,9 +18,9 @@ func (d *demo) greet(w io.Writer) {
 `, app, admin)
 	token := "$" + pumpkin.TokenEnv
 	switch {
-	case d.generated:
-		token = d.token
-		fmt.Fprintf(w, "  token       %s (made up for this run; set %s for one of your own)\n", d.token, pumpkin.TokenEnv)
+	case d.made != "":
+		token = d.made
+		fmt.Fprintf(w, "  token       %s (made up for this run; set %s for one of your own)\n", d.made, pumpkin.TokenEnv)
 	case d.config.Pumpkin.TokenFile != "":
 		token = "$(cat " + d.config.Pumpkin.TokenFile + ")"
 		fmt.Fprintf(w, "  token       from %s\n", d.config.Pumpkin.TokenFile)

@@ -1,0 +1,115 @@
+package pumpkin
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Store holds the State for several instances; pumpkin/redispumpkin is one. Join attaches it.
+type Store interface {
+	// Update replaces the stored state by what apply makes of it, in one atomic step, and returns what is stored then.
+	// apply sees the newest stored state (the zero State if the store is empty) and is called again when another instance
+	// was quicker. An error of apply ends it: nothing is stored and the error is returned as it is. Any other error means
+	// that the store cannot say whether it has the write: the Pumpkin then makes it here alone, and the Store has to bring
+	// State back into agreement later, for instance with Merge.
+	Update(ctx context.Context, apply func(State) (State, error)) (State, error)
+	// Changed is told, outside of all locks and never at the same time as another call, that the state here has changed, for
+	// whatever reason: by a write, by Adopt, or by time. It must return soon.
+	Changed(State)
+}
+
+// updateWithin is how long a write waits for the store. An operator's banner is up here at the end of it in any case.
+const updateWithin = 2 * time.Second
+
+// errRefusedHere marks what apply refused, so that it is told from a failure of the store.
+type errRefusedHere struct{ error }
+
+func (e errRefusedHere) Unwrap() error { return e.error }
+
+// Join shares the state through s from now on: writes go through s.Update, and s brings in what others wrote with Adopt.
+// It is called once, before the first write. A nil s is ignored.
+func (p *Pumpkin) Join(s Store) {
+	if s != nil {
+		p.store.Store(&s)
+	}
+}
+
+// State returns what this instance has to share: all but the break-glass file.
+func (p *Pumpkin) State() State { return p.current.Load().board.state() }
+
+// Adopt replaces the state by s, which came from elsewhere, and reports whether the public sees something else now. Within
+// an epoch the rev shown never falls: where s is behind and says something else, the rev grows by one. Ordering is the
+// caller's business otherwise: s counts even if it is older than the state here. The error is ErrOlderEpoch or a *Refusal
+// that says what in s could not have been written; then nothing has changed.
+func (p *Pumpkin) Adopt(s State) (changed bool, err error) {
+	var before, after string
+	_, err = p.change(func(now time.Time, b board) (board, error) {
+		before = b.identity()
+		b, err := b.adopt(now, s)
+		after = b.identity()
+		return b, err
+	})
+	return err == nil && before != after, err
+}
+
+// commit makes a write, through the store if there is one. local reports that the store could not be asked.
+func (p *Pumpkin) commit(f func(now time.Time, b board) (board, error)) (b board, local bool, err error) {
+	s := p.store.Load()
+	if s == nil {
+		b, err = p.change(f)
+		return b, false, err
+	}
+	if p.isClosed() {
+		return p.current.Load().board, false, refuse(Closed, "this pumpkin is closed")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), updateWithin)
+	defer cancel()
+	stored, err := (*s).Update(ctx, func(s State) (State, error) {
+		now, b := time.Now(), p.current.Load().board
+		if s.Epoch != "" {
+			adopted, err := b.adopt(now, s)
+			switch {
+			case errors.Is(err, ErrOlderEpoch): // ours is what clients know
+			case err != nil:
+				return State{}, err // the store holds what we do not understand: write here alone
+			default:
+				b = adopted
+			}
+		}
+		b, _ = b.advance(now)
+		next, err := f(now, b)
+		if err != nil {
+			return State{}, errRefusedHere{err}
+		}
+		return next.state(), nil
+	})
+	if refused, ok := errors.AsType[errRefusedHere](err); ok {
+		return p.current.Load().board, false, refused.error
+	}
+	if err == nil {
+		b, err = p.change(func(now time.Time, b board) (board, error) { return b.adopt(now, stored) })
+		if err == nil {
+			return b, false, nil
+		}
+	}
+	b, err = p.change(f)
+	return b, true, err
+}
+
+func (p *Pumpkin) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// tell passes a changed state on to the store. Calls are one after the other, and the last one tells the last state.
+func (p *Pumpkin) tell() {
+	s := p.store.Load()
+	if s == nil {
+		return
+	}
+	p.telling.Lock()
+	defer p.telling.Unlock()
+	(*s).Changed(p.State())
+}
