@@ -39,11 +39,20 @@ func (s *Shedder) ReloadFailed(err error) { s.reloads.failed(err) }
 
 // Follow lets prepare look at each configuration to come, for who keeps something made of the present one. Prepare says what
 // is wrong with it, and then it does not come into force, or returns what to do once it is in force. Prepare may be called without
-// its answer being used, and must not call Reload.
-func (s *Shedder) Follow(prepare func(cfg Config) (commit func(), err error)) {
+// its answer being used, and must not call Reload. It is first asked here, about the present configuration; what it says against
+// that is the error, and then it is not asked again.
+func (s *Shedder) Follow(prepare func(cfg Config) (commit func(), err error)) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
+	commit, err := prepare(s.current().config)
+	if err != nil {
+		return err
+	}
+	if commit != nil {
+		commit()
+	}
 	s.followers = append(s.followers, prepare)
+	return nil
 }
 
 func (s *Shedder) reload(cfg Config) ([]string, error) {

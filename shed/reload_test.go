@@ -98,15 +98,22 @@ func TestReloadThatIsRefusedChangesNothing(t *testing.T) {
 	before := s.current()
 	broken := errors.New("not with me")
 	allow := true
-	s.Follow(func(Config) (func(), error) {
+	if err := s.Follow(func(Config) (func(), error) {
 		if allow {
 			return nil, nil
 		}
 		return func() { t.Error("committed what another refused") }, broken
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Follow(func(Config) (func(), error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("who objects to the present configuration follows: %v", err)
+	}
 	for what, change := range map[string]func(*Config){
-		"a limit":       func(c *Config) { c.Limits = []Limit{{Name: "x"}} },
-		"a route":       func(c *Config) { c.Limits = []Limit{{Name: "x", Rule: limits.InFlight{Max: 1}, Routes: []string{"none"}}} },
+		"a limit": func(c *Config) { c.Limits = []Limit{{Name: "x"}} },
+		"a route": func(c *Config) {
+			c.Limits = []Limit{{Name: "x", Rule: limits.InFlight{Max: 1}, Routes: []string{"none"}}}
+		},
 		"concurrency":   func(c *Config) { c.Concurrency = concurrency.Config{Min: 9, Max: 2} },
 		"the queue":     func(c *Config) { c.Queue.MaxWait = -1 },
 		"health":        func(c *Config) { c.Health = health.Config{CPU: health.Thresholds{Low: 0.9, High: 0.1}} },

@@ -3,9 +3,9 @@ package edge
 import (
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/middleware/internal/identity"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -21,13 +21,10 @@ type Config struct {
 // Edge turns requests into questions to a shedder, and its answers into responses. Make one with New.
 type Edge struct {
 	shedder  *shed.Shedder
-	who      *identity.Resolver
-	routes   *routes
+	view     atomic.Pointer[view] // looked up once per request
 	classify func(r *http.Request, status int) shed.Outcome
 	pumpkin  interface{ Rev() string }
 	fields   *fields // nil if quotas are not shown
-	bodies   bool    // whether a limit counts the bytes of bodies
-	answers  answers
 }
 
 // New makes an Edge, or says what is wrong with the configuration.
@@ -35,17 +32,9 @@ func New(cfg Config) (*Edge, error) {
 	if cfg.Shedder == nil {
 		return nil, errors.New("no Shedder; make one with shed.New")
 	}
-	who, err := identity.New(cfg.Shedder.Clients(), cfg.Principals)
-	if err != nil {
+	e := &Edge{shedder: cfg.Shedder, classify: cfg.Classify, pumpkin: cfg.Pumpkin}
+	if err := e.follow(cfg.Principals); err != nil {
 		return nil, err
-	}
-	routes, err := newRoutes(cfg.Shedder.Routes())
-	if err != nil {
-		return nil, err
-	}
-	e := &Edge{
-		shedder: cfg.Shedder, who: who, routes: routes, classify: cfg.Classify, pumpkin: cfg.Pumpkin,
-		answers: answers{keyHeader: who.TakesAPIKeys()}, bodies: cfg.Shedder.Counts(shed.RequestBytes),
 	}
 	if e.classify == nil {
 		e.classify = Classify
@@ -90,17 +79,18 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 	if e.pumpkin != nil {
 		header.Set("Pumpkin-Rev", e.pumpkin.Rev())
 	}
-	route := e.route(r, hints)
+	seen := e.view.Load()
+	route := seen.route(hints, r)
 	exempt := route.exempt || preflight(r)
-	id := e.who.Identify(r, hints.Principal)
-	if exempt && e.who.Exempts(id.Peer) {
+	id := seen.who.Identify(r, hints.Principal)
+	if exempt && seen.who.Exempts(id.Peer) {
 		return Visit{Writer: w}, nil
 	}
 	req := shed.Request{
 		Client: id.Client, By: id.By, Anonymous: id.Anonymous, IP: id.IP, Route: route.name, Exempt: exempt,
 		Plan: hints.Plan,
 	}
-	if e.bodies && r.ContentLength > 0 {
+	if seen.bodies && r.ContentLength > 0 {
 		req.Amounts = []shed.Amount{{Unit: shed.RequestBytes, N: r.ContentLength}}
 	}
 	permit, err := e.shedder.Admit(r.Context(), req)
@@ -111,7 +101,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 	if err != nil || exempt {
 		return Visit{Writer: w, permit: permit}, err
 	}
-	if e.bodies && r.ContentLength < 0 {
+	if seen.bodies && r.ContentLength < 0 {
 		e.pace(r, req, permit)
 	}
 	v := Visit{edge: e, permit: permit}
@@ -125,16 +115,6 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 		v.rec = rec
 	}
 	return v, nil
-}
-
-func (e *Edge) route(r *http.Request, hints Hints) *route {
-	if hints.Route != "" {
-		return e.routes.named(hints.Route)
-	}
-	if route := e.routes.find(r); route != unmatched || hints.Label == "" {
-		return route
-	}
-	return e.routes.named(hints.Label)
 }
 
 // Finish reads the outcome. It is not called when the handler panics: what is then known says nothing about capacity. The

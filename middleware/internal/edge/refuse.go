@@ -38,7 +38,7 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 		delete(header, "Etag")
 		delete(header, "Last-Modified")
 	}
-	a := e.answers.of(rejection)
+	a := e.view.Load().answers.of(rejection)
 	values := new(values) // one allocation for all fields
 	header["Content-Type"] = one(&values.contentType, ProblemContentType)
 	header["Cache-Control"] = one(&values.cacheControl, "no-store")

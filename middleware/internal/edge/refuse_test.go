@@ -20,7 +20,9 @@ func refusing(e *Edge, r *shed.Rejection) *httptest.ResponseRecorder {
 }
 
 func edgeWithFields() *Edge {
-	return &Edge{fields: new(fields), answers: answers{keyHeader: "X-API-Key"}}
+	e := &Edge{fields: new(fields)}
+	e.view.Store(&view{answers: answers{keyHeader: "X-API-Key"}})
+	return e
 }
 
 func document(t testing.TB, body []byte) (p Problem) {
