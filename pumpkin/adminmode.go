@@ -172,7 +172,7 @@ func (p *Pumpkin) serveHold(w http.ResponseWriter, r *http.Request) error {
 		}
 		reason = why
 		f = func(now time.Time, b board) (board, error) {
-			return b.forceOff(now, hold{id: id, until: now.Add(ttl), updated: now, actor: actorOf(r), reason: why})
+			return b.forceOff(now, handsOff{id: id, until: now.Add(ttl), updated: now, actor: actorOf(r), reason: why})
 		}
 	case http.MethodDelete:
 		action = "end_force_off"

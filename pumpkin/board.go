@@ -21,8 +21,8 @@ type held struct {
 	reason, ticket, template string
 }
 
-// hold keeps automation from an item, or from all of them, for a while.
-type hold struct {
+// handsOff keeps automation from an item, or from all of them, for a while.
+type handsOff struct {
 	id            string // or Everything
 	until         time.Time
 	updated       time.Time
@@ -49,9 +49,9 @@ type board struct {
 
 	epoch   string
 	rev     uint64
-	held    []held // in force, in the document's order
-	waiting []held // to be in force later
-	holds   []hold // force_off
+	held    []held     // in force, in the document's order
+	waiting []held     // to be in force later
+	holds   []handsOff // force_off
 	tombs   []tomb
 	over    *override // nil: there is none
 	body    []byte    // the document

@@ -50,20 +50,20 @@ func (b board) raise(now time.Time, who held, e Entry) (board, error) {
 }
 
 // heldOff returns the hold that keeps automation from id.
-func (b board) heldOff(now time.Time, id string) (hold, bool) {
+func (b board) heldOff(now time.Time, id string) (handsOff, bool) {
 	for _, h := range b.holds {
 		if (h.id == id || h.id == Everything) && now.Before(h.until) {
 			return h, true
 		}
 	}
-	return hold{}, false
+	return handsOff{}, false
 }
 
 // forceOff returns the board that keeps automation from id until then, without what automation holds of it.
-func (b board) forceOff(now time.Time, h hold) (board, error) {
+func (b board) forceOff(now time.Time, h handsOff) (board, error) {
 	b, _ = b.advance(now)
 	next := b
-	next.holds = slices.DeleteFunc(slices.Clone(b.holds), func(o hold) bool { return o.id == h.id || !now.Before(o.until) })
+	next.holds = slices.DeleteFunc(slices.Clone(b.holds), func(o handsOff) bool { return o.id == h.id || !now.Before(o.until) })
 	if len(next.holds) >= maxItems {
 		return b, refuse(TooManyItems, "%d ids are held off, at most %d; end one, or hold off \"*\"", len(next.holds), maxItems)
 	}
@@ -82,6 +82,6 @@ func (b board) forceOff(now time.Time, h hold) (board, error) {
 func (b board) endForceOff(now time.Time, id string) board {
 	b, _ = b.advance(now)
 	next := b
-	next.holds = slices.DeleteFunc(slices.Clone(b.holds), func(h hold) bool { return h.id == id })
+	next.holds = slices.DeleteFunc(slices.Clone(b.holds), func(h handsOff) bool { return h.id == id })
 	return next
 }

@@ -145,7 +145,7 @@ func (b board) adopt(now time.Time, s State) (board, error) {
 	}
 	for _, h := range s.Holds {
 		if until := sameMoment(now, h.Until); now.Before(until) {
-			next.holds = append(next.holds, hold{h.ID, until, sameMoment(now, h.UpdatedAt), h.Actor, h.Reason})
+			next.holds = append(next.holds, handsOff{h.ID, until, sameMoment(now, h.UpdatedAt), h.Actor, h.Reason})
 		}
 	}
 	for _, c := range s.Cleared {
