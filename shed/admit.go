@@ -245,7 +245,7 @@ func (s *Shedder) drain() time.Duration {
 func (v *visit) permit() Permit {
 	s := v.s
 	h := &v.slot.held
-	h.route, h.wait, h.verdicts = v.route, v.wait, h.verdicts[:0]
+	h.route, h.wait, h.charged, h.acting, h.settled = v.route, v.wait, h.charged[:0], 0, false
 	v.handOver(h)
 	s.counts.admitted.Add(1)
 	if v.wait > AtOnce {

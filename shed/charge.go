@@ -119,7 +119,8 @@ func (v *visit) giveBack(decision *limits.Decision) {
 		return
 	}
 	v.keepTurns(decision)
-	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
+	store := ledger{v.s.store, v.route}
+	if err := store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
 		v.s.counts.refundErrors.Add(1)
 	}
 }
@@ -236,6 +237,7 @@ func (v *visit) count(d *limits.Decision) {
 		case !d.Allowed: // refused by another rule: this one was not charged
 		default:
 			r.admitted.Add(1)
+			r.count(verdict.Cost)
 			if verdict.Delay > 0 {
 				r.delayed.Add(1)
 			}

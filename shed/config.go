@@ -65,6 +65,10 @@ type Limit struct {
 	// small letters and underscores that the program counts. Requests are charged their cost. Other units are charged as
 	// far as Request.Amounts knows them when the request is admitted; what is not known then passes through a Flow.
 	Unit string
+	// MinSize is the size in bytes from which messages count, for Unit: Messages; zero means that all do.
+	MinSize int64
+	// Count says which requests count in the end; the zero value is CountAll. The others are given back by Permit.Settle.
+	Count Count
 	// For lists the ways in which clients must be known for the limit to apply to them: "principal", "api_key", "ip", as
 	// in Clients.Identify. Empty means all clients, known or not.
 	For []string
@@ -114,6 +118,12 @@ type Clients struct {
 	Identify []string
 	// APIKeyHeader is the header that carries API keys; empty means X-API-Key.
 	APIKeyHeader string
+	// APIKeys are the keys that name a client. Any other key is no identity, and the next way is tried. Nil means that keys are
+	// labels: whoever makes one up is a new client each time, so that only rules per address hold against that.
+	APIKeys []APIKey
+	// Secret keeps the names that are made of labels from being reversed. Instances that share a store need the same one; without
+	// it such names are plain digests there, and in a store of the process's own they are made with a secret that dies with it.
+	Secret []byte
 	// TrustedProxies lists the peers whose forwarding header is believed.
 	TrustedProxies []netip.Prefix
 	// Forwarded is the one forwarding header that is believed: "x_forwarded_for", "forwarded", or a header's name. Empty

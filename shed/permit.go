@@ -17,11 +17,13 @@ type Permit struct {
 
 // held is what the Shedder keeps with a slot while its permit is out.
 type held struct {
-	route    *route
-	wait     time.Duration
-	verdicts []limits.Verdict
-	running  limits.Decision // lowered when the permit ends
-	ctx      context.Context // the caller's, only for a ContextObserver
+	route   *route
+	wait    time.Duration
+	charged []limits.Verdict // what was charged; those that act come first
+	acting  int              // how many of them do
+	settled bool             // what was charged is what it came to
+	running limits.Decision  // lowered when the permit ends
+	ctx     context.Context  // the caller's, only for a ContextObserver
 }
 
 // Done ends the permit and says how the work went. Only the first call counts; later ones, from any copy and any
@@ -80,8 +82,19 @@ func (p Permit) Detach() {
 
 // charged notes what the rules said, for Verdicts. The slot's memory for it is used again and again.
 func (p Permit) charged(decision *limits.Decision) {
-	if decision.Len() > 0 {
-		p.slot.held.verdicts = appendActing(p.slot.held.verdicts, decision)
+	if decision.Len() == 0 {
+		return
+	}
+	h := &p.slot.held
+	h.charged = appendActing(h.charged, decision)
+	h.acting = len(h.charged)
+	if h.acting == decision.Len() {
+		return
+	}
+	for i := range decision.Len() {
+		if v := decision.At(i); v.Shadow {
+			h.charged = append(h.charged, *v)
+		}
 	}
 }
 
@@ -91,7 +104,17 @@ func (p Permit) Verdicts() []limits.Verdict {
 	if p.slot == nil {
 		return nil
 	}
-	return p.slot.held.verdicts
+	h := &p.slot.held
+	return h.charged[:h.acting]
+}
+
+// Shadows returns what the rules said that only watch, as Verdicts does for those that act.
+func (p Permit) Shadows() []limits.Verdict {
+	if p.slot == nil {
+		return nil
+	}
+	h := &p.slot.held
+	return h.charged[h.acting:]
 }
 
 // Route returns the name of the route the permit is for; empty for the default route. It must not be read after Done.

@@ -25,7 +25,13 @@ type rule struct {
 }
 
 // tally counts what a limit has decided, under all definitions it has had.
-type tally struct{ admitted, refused, delayed, overSoft, shadowed atomic.Int64 }
+type tally struct {
+	admitted, refused, delayed, overSoft, shadowed atomic.Int64
+
+	units   atomic.Int64 // charged, of other units than requests
+	paced   atomic.Int64 // how often these had to wait
+	settled atomic.Int64 // given back because the work came to less
+}
 
 // identities are the ways in which a client can be known, for Limit.For.
 var identities = []string{"principal", "api_key", "ip"}
@@ -68,6 +74,14 @@ func (l *Limit) check() error {
 		return errors.New("plans need a balance that belongs to one client; use per: client or per: client_route")
 	case !isWord(l.Unit):
 		return fmt.Errorf("unit %q is no word; use small letters and underscores, such as request_bytes", l.Unit)
+	case l.MinSize < 0:
+		return fmt.Errorf("min_size %d is negative; leave it out for messages of any size", l.MinSize)
+	case l.MinSize > 0 && l.Unit != Messages:
+		return errors.New("min_size has no meaning without unit: messages")
+	case l.Count > CountFailures:
+		return fmt.Errorf("unknown count %d", l.Count)
+	case l.Count != CountAll && (!l.countsRequests() || l.Excess == Delay):
+		return errors.New("count: successes and count: failures are for limits on requests that reject; drop the unit and the delay")
 	case l.Shadow && l.Excess == Delay:
 		return errors.New("a shadow cannot delay; use excess: reject to see what it would not let pass at once")
 	}
@@ -81,6 +95,8 @@ func (l *Limit) check() error {
 	}
 	if _, counted := l.Rule.(limits.InFlight); counted && !l.countsRequests() {
 		return fmt.Errorf("what is in flight are requests, not %s; leave the unit out", l.Unit)
+	} else if counted && l.Count != CountAll {
+		return errors.New("what is in flight ends by itself, however it ends; leave the count out")
 	}
 	return nil
 }
@@ -116,6 +132,13 @@ func (r *rule) amount(req *Request, cost int64) (n int64, known bool) {
 		}
 	}
 	return 0, false
+}
+
+// count notes n units that were charged, or given back, where the rule does not count requests.
+func (r *rule) count(n int64) {
+	if !r.countsRequests() {
+		r.units.Add(n)
+	}
 }
 
 // appliesTo tells whether the rule is for clients that are known in the way of req.

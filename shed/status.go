@@ -61,6 +61,11 @@ type RuleStatus struct {
 	// Shadow says that the limit does not act, and WouldRefuse counts what it would have refused.
 	Shadow      bool  `json:"shadow,omitempty"`
 	WouldRefuse int64 `json:"would_refuse,omitempty"`
+	// Units is how much of its unit a limit has charged that does not count requests, less what was given back, and Paced how
+	// often something had to wait for it. Settled is what was given back because the work came to less.
+	Units   int64 `json:"units,omitempty"`
+	Paced   int64 `json:"paced,omitempty"`
+	Settled int64 `json:"settled,omitempty"`
 	// Unit is what the limit counts, if not requests; Plans are the rules of plans.
 	Unit  string            `json:"unit,omitempty"`
 	Plans map[string]string `json:"plans,omitempty"`
@@ -119,6 +124,7 @@ func (r *rule) status() RuleStatus {
 		Name: r.Name, Rule: r.policy.Rule().String(), Shadow: r.Shadow, Unit: r.Unit,
 		Admitted: r.admitted.Load(), Delayed: r.delayed.Load(), Refused: r.refused.Load(),
 		OverSoft: r.overSoft.Load(), WouldRefuse: r.shadowed.Load(),
+		Units: r.units.Load(), Paced: r.paced.Load(), Settled: r.settled.Load(),
 	}
 	for plan, policy := range r.plans {
 		if st.Plans == nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/middleware/internal/identity"
 	"github.com/spillway-go/spillway/shed"
 )
@@ -18,7 +19,7 @@ type view struct {
 }
 
 func newView(cfg shed.Config, principals bool) (*view, error) {
-	who, err := identity.New(cfg.Clients, principals)
+	who, err := identity.New(cfg.Clients, principals, shares(cfg.Store))
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +31,12 @@ func newView(cfg shed.Config, principals bool) (*view, error) {
 		who: who, routes: routes, answers: answers{keyHeader: who.TakesAPIKeys()},
 		bodies: slices.ContainsFunc(cfg.Limits, func(l shed.Limit) bool { return l.Unit == shed.RequestBytes }),
 	}, nil
+}
+
+// shares reports whether other processes may use the balances in store too.
+func shares(store limits.Store) bool {
+	_, own := store.(*limits.Memory)
+	return store != nil && !own
 }
 
 func (v *view) route(hints Hints, r *http.Request) *route {

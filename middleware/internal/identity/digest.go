@@ -16,8 +16,8 @@ const (
 	digestBytes  = 16  // 128 bits of the HMAC are more than enough to tell clients apart
 )
 
-// digester makes names of secrets. HMAC-SHA-256 under a secret that is drawn once and never leaves the process: who sees
-// names in metrics or in a store can neither reverse them nor test guesses.
+// digester makes names of secrets: HMAC-SHA-256 under a secret that, if nothing else is configured, is drawn once and never leaves
+// the process. Who sees names in metrics or in a store can then neither reverse them nor test guesses.
 type digester struct {
 	mac  hash.Hash
 	in   []byte
@@ -25,22 +25,43 @@ type digester struct {
 	name []byte
 }
 
-// digesters holds the states ready for use. All share the process's secret, so that two middlewares know a client by the
-// same name.
-var digesters = sync.Pool{New: func() any { return newDigester(processSecret()) }}
+// names makes names of secrets, with states that are kept ready for use.
+type names struct{ pool sync.Pool }
 
-var processSecret = sync.OnceValue(func() []byte {
+func newNames(secret []byte) *names {
+	return &names{sync.Pool{New: func() any { return newDigester(secret) }}}
+}
+
+// ownNames are for balances of this process alone, publicNames for balances that others share without a secret between them:
+// what matters most there is that all of them know a client by the same name.
+var (
+	ownNames    = sync.OnceValue(func() *names { return newNames(randomSecret()) })
+	publicNames = sync.OnceValue(func() *names { return newNames([]byte("spillway: the names of clients")) })
+)
+
+// namesFor chooses the names. Those of one process are the same in all its middlewares.
+func namesFor(secret []byte, shared bool) *names {
+	switch {
+	case len(secret) > 0:
+		return newNames(secret)
+	case shared:
+		return publicNames()
+	}
+	return ownNames()
+}
+
+func randomSecret() []byte {
 	secret := make([]byte, sha256.Size)
 	rand.Read(secret) // never fails: crypto/rand ends the process instead
 	return secret
-})
+}
 
 func newDigester(secret []byte) *digester { return &digester{mac: hmac.New(sha256.New, secret)} }
 
-// digestName returns kind followed by the digest of secret. The kind is part of what is hashed.
-func digestName(kind, secret string) string {
-	d := digesters.Get().(*digester)
-	defer digesters.Put(d)
+// digest returns kind followed by the digest of secret. The kind is part of what is hashed.
+func (n *names) digest(kind, secret string) string {
+	d := n.pool.Get().(*digester)
+	defer n.pool.Put(d)
 	return d.nameOf(kind, secret)
 }
 

@@ -63,7 +63,7 @@ func TestHostileKeysNameNobody(t *testing.T) {
 
 // A name says of which kind it is, so nobody can choose a key or principal that is somebody else's name.
 func TestNamesOfDifferentKindsNeverMeet(t *testing.T) {
-	r, err := New(shed.Clients{}, true)
+	r, err := New(shed.Clients{}, true, false)
 	if err != nil {
 		t.Fatal(err)
 	}

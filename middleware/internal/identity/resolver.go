@@ -17,6 +17,8 @@ const DefaultAPIKeyHeader = "X-API-Key"
 type Identity struct {
 	// Client is the client's name; empty if nobody is known.
 	Client string
+	// Plan is the client's plan, as far as the list of API keys knows it.
+	Plan string
 	// By is the way in which the client is known, as the configuration spells it; empty if nobody is known.
 	By string
 	// Anonymous tells that nobody is known and that the configuration takes no offence.
@@ -43,8 +45,10 @@ func (w way) String() string { return [...]string{"principal", "api_key", "ip"}[
 // Resolver finds out who sent a request. Make one with New.
 type Resolver struct {
 	ways       []way
-	keyHeader  string // canonical
-	keyField   string // as configured
+	keyHeader  string   // canonical
+	keyField   string   // as configured
+	keys       *keyring // nil where any key is taken for a label
+	names      *names
 	trusted    prefixes
 	forwarded  forwarding
 	ipv6Bits   int
@@ -62,7 +66,7 @@ func (r *Resolver) Identify(req *http.Request, principal string) Identity {
 	}
 	id.IP = canonical(addr, r.ipv6Bits)
 	for _, w := range r.ways {
-		if id.Client = r.name(w, req, principal, id.IP); id.Client != "" {
+		if id.Client, id.Plan = r.name(w, req, principal, id.IP); id.Client != "" {
 			id.By = w.String()
 			return id
 		}
@@ -75,33 +79,39 @@ func (r *Resolver) Identify(req *http.Request, principal string) Identity {
 }
 
 // name names the client in one way, or says "" where that way does not apply.
-func (r *Resolver) name(w way, req *http.Request, principal string, ip netip.Addr) string {
+func (r *Resolver) name(w way, req *http.Request, principal string, ip netip.Addr) (name, plan string) {
 	switch w {
 	case byPrincipal:
 		switch {
 		case principal == "":
-			return ""
+			return "", ""
 		case len(principal) > maxPrincipal || !printable(principal):
-			return digestName("principal-digest:", principal)
+			return r.names.digest("principal-digest:", principal), ""
 		}
-		return "principal:" + principal
+		return "principal:" + principal, ""
 	case byAPIKey:
 		keys := req.Header[r.keyHeader]
 		if len(keys) != 1 || keys[0] == "" || len(keys[0]) > maxKey || !printable(keys[0]) {
-			return ""
+			return "", ""
 		}
-		return digestName("key:", keys[0])
+		if r.keys != nil {
+			return r.keys.holder(keys[0])
+		}
+		return r.names.digest("key:", keys[0]), ""
 	}
 	if !ip.IsValid() {
-		return ""
+		return "", ""
 	}
 	var buf [64]byte
-	name := ip.AppendTo(append(buf[:0], "ip:"...))
+	text := ip.AppendTo(append(buf[:0], "ip:"...))
 	if ip.Is6() && r.ipv6Bits < ip.BitLen() {
-		name = strconv.AppendInt(append(name, '/'), int64(r.ipv6Bits), 10)
+		text = strconv.AppendInt(append(text, '/'), int64(r.ipv6Bits), 10)
 	}
-	return string(name)
+	return string(text), ""
 }
+
+// Labels reports whether keys that nobody has verified name clients.
+func (r *Resolver) Labels() bool { return r.keys == nil && r.TakesAPIKeys() != "" }
 
 // TakesAPIKeys returns the header by which clients can say who they are, as the configuration spells it, or "" where API
 // keys name nobody.

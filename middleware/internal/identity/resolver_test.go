@@ -15,7 +15,7 @@ var behindProxies = shed.Clients{TrustedProxies: []netip.Prefix{netip.MustParseP
 
 func resolver(t testing.TB, c shed.Clients) *Resolver {
 	t.Helper()
-	r, err := New(c, false)
+	r, err := New(c, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestNobodyIsWhatTheConfigurationSays(t *testing.T) {
 
 func TestWaysAreTriedInOrder(t *testing.T) {
 	named := request("1.2.3.4:1", "X-API-Key", "k")
-	key := digestName("key:", "k")
+	key := ownNames().digest("key:", "k")
 	for _, row := range []struct {
 		identify   []string
 		principals bool
@@ -178,7 +178,7 @@ func TestWaysAreTriedInOrder(t *testing.T) {
 		{[]string{"api_key", "principal"}, true, named, "alice", key},
 		{[]string{"api_key"}, false, request("1.2.3.4:1"), "", ""},
 	} {
-		r, err := New(shed.Clients{Identify: row.identify}, row.principals)
+		r, err := New(shed.Clients{Identify: row.identify}, row.principals, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestBadSettingsAreRefusedByName(t *testing.T) {
 		`clients.exempt_from[0] is not a network`:      {ExemptFrom: make([]netip.Prefix, 1)},
 		`clients.trusted_proxies[0] ::ffff:0.0.0.0/95`: {TrustedProxies: []netip.Prefix{netip.MustParsePrefix("::ffff:0:0/95")}},
 	} {
-		if _, err := New(c, false); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := New(c, false, false); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error is %v, want %q", err, want)
 		}
 	}

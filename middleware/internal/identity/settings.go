@@ -11,9 +11,10 @@ import (
 )
 
 // New makes a Resolver of clients. Principals tells whether the application has a word of its own on who asks; if clients
-// does not say in which order to look, that comes first.
-func New(clients shed.Clients, principals bool) (*Resolver, error) {
-	r := &Resolver{ipv6Bits: clients.IPv6Prefix}
+// does not say in which order to look, that comes first. Shared tells that other processes use the same balances, and have to
+// know clients by the same names.
+func New(clients shed.Clients, principals, shared bool) (*Resolver, error) {
+	r := &Resolver{ipv6Bits: clients.IPv6Prefix, names: namesFor(clients.Secret, shared)}
 	if r.ipv6Bits == 0 {
 		r.ipv6Bits = 64
 	}
@@ -28,6 +29,10 @@ func New(clients shed.Clients, principals bool) (*Resolver, error) {
 		return nil, fmt.Errorf("clients.api_key_header %q is no header name; use letters, digits and dashes", clients.APIKeyHeader)
 	}
 	r.keyHeader, r.keyField = keyHeader, cmp.Or(clients.APIKeyHeader, DefaultAPIKeyHeader)
+	var err error
+	if r.keys, err = newKeyring(clients.APIKeys); err != nil {
+		return nil, err
+	}
 	r.forwarded = forwardingOf(clients.Forwarded)
 	if r.forwarded.header, ok = headerName(r.forwarded.header, ""); !ok {
 		return nil, fmt.Errorf("clients.forwarded %q is neither x_forwarded_for nor forwarded nor a header name", clients.Forwarded)
@@ -41,7 +46,6 @@ func New(clients shed.Clients, principals bool) (*Resolver, error) {
 	default:
 		return nil, fmt.Errorf("clients.unknown is %q; use refuse, shared or exempt", clients.Unknown)
 	}
-	var err error
 	if r.trusted, err = compilePrefixes("trusted_proxies", clients.TrustedProxies); err != nil {
 		return nil, err
 	}
