@@ -23,6 +23,8 @@ type Policy struct {
 	// home remembers where the Memory that was last asked about this policy keeps its balances, so that the usual
 	// case, one store, finds them without looking the name up.
 	home atomic.Pointer[edition]
+
+	elsewhere edition // of accounts that no Memory keeps
 }
 
 // NewPolicy gives rule a name. The name must be printable ASCII, for it travels in HTTP headers and metric labels, and not
@@ -41,7 +43,9 @@ func NewPolicy(name string, rule Rule) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limits: policy %q: %w", name, err)
 	}
-	return &Policy{name: name, rule: rule, math: math}, nil
+	p := &Policy{name: name, rule: rule, math: math, elsewhere: edition{math: math}}
+	p.elsewhere.recorder, _ = math.(recorder)
+	return p, nil
 }
 
 func checkName(name string) error {
