@@ -122,7 +122,7 @@ func TestTTLDefaultsAndBounds(t *testing.T) {
 				continue
 			}
 			answers(t, w, 200, "")
-			if h, _ := p.board.find("x"); h.expires.Sub(start) != c.want {
+			if h, _ := p.current.Load().board.find("x"); h.expires.Sub(start) != c.want {
 				t.Errorf("%s: expires after %v, want %v", c.field, h.expires.Sub(start), c.want)
 			}
 		}

@@ -21,6 +21,14 @@ type held struct {
 	reason, ticket, template string
 }
 
+// since is when the time of h began.
+func (h held) since() time.Time {
+	if h.starts.IsZero() {
+		return h.updated
+	}
+	return h.starts
+}
+
 // handsOff keeps automation from an item, or from all of them, for a while.
 type handsOff struct {
 	id            string // or Everything
@@ -240,8 +248,14 @@ func (b board) next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// endsSoon is when four fifths of an item's time are over.
-func endsSoon(from, to time.Time) time.Time { return from.Add(to.Sub(from) / 5 * 4) }
+// endsSoon is when four fifths of an item's time are over. For what lasts only seconds nobody needs to be warned.
+func endsSoon(from, to time.Time) time.Time {
+	d := to.Sub(from)
+	if d < 10*time.Second {
+		return time.Time{}
+	}
+	return from.Add(d / 5 * 4)
+}
 
 // sameMoment is t with the monotonic clock of now, so that a later step of the wall clock does not move it.
 func sameMoment(now, t time.Time) time.Time { return now.Add(t.Round(0).Sub(now.Round(0))) }

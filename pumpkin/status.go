@@ -46,7 +46,7 @@ func (p *Pumpkin) Status() Status {
 		AdminFailures: p.guard.failures.Load(), AuditFailures: p.audit.failed.Load(),
 	}
 	for _, h := range b.held {
-		if h.warn.IsZero() {
+		if warn := endsSoon(h.since(), h.expires); !warn.IsZero() && !now.Before(warn) {
 			s.EndingSoon++
 		}
 	}
