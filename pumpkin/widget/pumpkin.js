@@ -49,7 +49,7 @@
 	// ---- When to poll: Schedule of the Go package, in seconds ----
 
 	let timer, polling, due, last = -600, quiet = 0, failures = 0;
-	const after = () => min(600, max(5, state?.poll_after ?? 5));
+	const after = () => min(600, max(5, state?.poll_after ?? 15));
 
 	const plan = at => {
 		due = at;
