@@ -12,7 +12,7 @@
 //
 // # Metrics
 //
-//	spillway_admitted_total                              requests that got a permit
+//	spillway_admitted_total{route}                       requests that got a permit
 //	spillway_refused_total{route, reason, rule}          refused requests
 //	spillway_exempt_total                                requests to exempt routes that passed
 //	spillway_gone_total                                  callers that left before they were answered
@@ -20,18 +20,36 @@
 //	spillway_rule_over_soft_total{rule}                  admitted above the soft rate of a burst
 //	spillway_wait_seconds{route}                         how long admitted requests waited
 //	spillway_service_seconds{route, outcome}             how long permits were held
+//	spillway_typical_service_seconds                     what successful work takes typically
 //	spillway_limit, spillway_limit_estimate              how many may run at once; and before health lowers it
 //	spillway_in_flight                                   requests under the limit
-//	spillway_waiting{priority}                           requests in the line
+//	spillway_waiting{priority}, spillway_queue_capacity  requests in the line, and how many may be
 //	spillway_newest_first{priority}                      1 while refusals of that priority last
 //	spillway_parked                                      requests that wait for a delaying rule's turn
 //	spillway_streams, spillway_long_lived_in_use{route}  streams without and with a budget of their own
+//	spillway_long_lived_max{route}                       that budget
 //	spillway_pressure{signal}                            0 to 1; missing while a signal has no opinion, as in the warm-up
+//	spillway_pressure_max                                the highest of those that count
+//	spillway_signal_state{signal, state}                 1 for the state a signal is in
+//	spillway_signal_discarded_total{signal}              samples of a signal that could not be used
+//	spillway_signal_transitions_total{signal}            changes of its state
+//	spillway_store_seconds{source}                       how long a store outside this process took, by who decided: redis,
+//	                                                     lease, cache; local, open, closed while it is down; none
+//	spillway_refund_errors_total                         refunds that the store could not make
+//	spillway_config_reloads_total{result}                new configurations since the start: applied, failed
+//	spillway_config_ok                                   0 while the newest configuration is one that was refused
 //
 // Worth a page: refusals that last, such as
 // sum(rate(spillway_refused_total{reason!="over_limit"}[5m])) / sum(rate(spillway_admitted_total[5m])) > 0.05, and a limit
 // that stays at its minimum. Worth a look: any pressure above 0.5 for minutes, and rules whose refused share jumps.
 //
 // Labels are bounded: names of configured rules and routes, reasons, outcomes and signals. A client's name or key is never
-// a label.
+// a label, and beyond [Config].MaxRoutes routes share one label, whatever a program calls them.
+//
+// # Traces and logs
+//
+// [Spans] writes each decision to the trace span of the caller, and [Log] writes the first of each kind of refusal to a
+// slog.Logger and counts the rest of them. Both are Observers; [shed.Observers] takes several:
+//
+//	shed.Config{Observer: shed.Observers(metrics, telemetry.Spans{}, log)}
 package telemetry

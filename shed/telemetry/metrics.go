@@ -1,7 +1,10 @@
 package telemetry
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,141 +12,251 @@ import (
 	"github.com/spillway-go/spillway/shed"
 )
 
-// waitBuckets and serviceBuckets bound the histograms, in seconds: from what nobody notices to what nobody waits for.
+// Bounds of the histograms, in seconds: from what nobody notices to what nobody waits for.
 var (
 	waitBuckets    = []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2, 5}
 	serviceBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+	storeBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25}
 )
 
-// Metrics collects what one Shedder does. Make it with New, give it to the shed.Config as Observer, then tell it with Watch
-// which Shedder to read, and register it. It is safe for concurrent use.
-type Metrics struct {
-	shedder atomic.Pointer[shed.Shedder]
+// DefaultMaxRoutes is how many routes have a label of their own.
+const DefaultMaxRoutes = 200
 
-	wait    *prometheus.HistogramVec
-	service *prometheus.HistogramVec
-	refused *prometheus.CounterVec
+// Names of routes in labels that no configured route stands behind.
+const (
+	DefaultRoute = "default" // requests that match no configured route
+	OtherRoutes  = "other"   // the routes beyond Config.MaxRoutes, together
+)
+
+// Config says what Metrics look like. The zero value is what New uses.
+type Config struct {
+	// MaxRoutes is how many routes have a label of their own, in the order of their first request; all further ones are counted
+	// together under the route "other". Zero means DefaultMaxRoutes. Negative gives no route a label of its own.
+	MaxRoutes int
+	// WaitBuckets and ServiceBuckets are the upper bounds of the histograms' buckets, in seconds, ascending; nil means from
+	// 1 ms to 5 s, and from 0.5 ms to 10 s.
+	WaitBuckets, ServiceBuckets []float64
+}
+
+// Metrics collects what one Shedder does. Make it with New, give it to the shed.Config as Observer, then tell it with Watch
+// which Shedder to read, and register it. Several Shedders of one process each have Metrics of their own, registered with
+// prometheus.WrapRegistererWith and a label that tells them apart. It is safe for concurrent use.
+type Metrics struct {
+	shedder   atomic.Pointer[shed.Shedder]
+	maxRoutes int
+
+	admitted *prometheus.CounterVec
+	refused  *prometheus.CounterVec
+	wait     *prometheus.HistogramVec
+	service  *prometheus.HistogramVec
+	store    *prometheus.HistogramVec
+
+	mu     sync.Mutex                          // held while a route is added
+	routes atomic.Pointer[map[string]*ofRoute] // replaced whole
+	other  *ofRoute
+}
+
+// ofRoute are the metrics of one route, found once and not for each request.
+type ofRoute struct {
+	label    string
+	admitted prometheus.Counter
+	wait     prometheus.Observer
+	service  [3]func() prometheus.Observer // by shed.Outcome; those that never happen have no series
 }
 
 // New returns Metrics that have seen nothing yet.
 func New() *Metrics {
-	return &Metrics{
-		wait: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "spillway_wait_seconds", Buckets: waitBuckets,
-			Help: "Time that admitted requests waited for a turn and in the line.",
-		}, []string{"route"}),
-		service: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "spillway_service_seconds", Buckets: serviceBuckets,
-			Help: "Time that permits were held, by outcome.",
-		}, []string{"route", "outcome"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "spillway_refused_total",
-			Help: "Refused requests by route, reason and, where a rule refused, rule.",
-		}, []string{"route", "reason", "rule"}),
+	m, err := NewWithConfig(Config{})
+	if err != nil { // the zero Config is in order
+		panic(err)
 	}
+	return m
 }
 
-// Watch makes s the Shedder whose status is collected. Until then only the histograms are.
+// NewWithConfig is New with other settings. The error says which of them cannot work.
+func NewWithConfig(cfg Config) (*Metrics, error) {
+	for name, buckets := range map[string][]float64{"WaitBuckets": cfg.WaitBuckets, "ServiceBuckets": cfg.ServiceBuckets} {
+		for i := 1; i < len(buckets); i++ {
+			if !(buckets[i] > buckets[i-1]) {
+				return nil, fmt.Errorf("telemetry: %s[%d] is %v after %v; write the bounds in ascending order", name, i, buckets[i], buckets[i-1])
+			}
+		}
+	}
+	m := &Metrics{
+		maxRoutes: cfg.MaxRoutes,
+		admitted:  prometheus.NewCounterVec(prometheus.CounterOpts(admittedFamily.opts()), admittedFamily.Labels),
+		refused:   prometheus.NewCounterVec(prometheus.CounterOpts(refusedFamily.opts()), refusedFamily.Labels),
+		wait:      waitFamily.histogram(cfg.WaitBuckets, waitBuckets),
+		service:   serviceFamily.histogram(cfg.ServiceBuckets, serviceBuckets),
+		store:     storeFamily.histogram(nil, storeBuckets),
+	}
+	if m.maxRoutes == 0 {
+		m.maxRoutes = DefaultMaxRoutes
+	}
+	m.routes.Store(&map[string]*ofRoute{})
+	return m, nil
+}
+
+// Watch makes s the Shedder whose status is collected. Until then only what events tell is.
 func (m *Metrics) Watch(s *shed.Shedder) { m.shedder.Store(s) }
+
+// route returns the metrics of a route.
+func (m *Metrics) route(name string) *ofRoute {
+	if r := (*m.routes.Load())[name]; r != nil {
+		return r
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := *m.routes.Load()
+	if r := known[name]; r != nil {
+		return r
+	}
+	if len(known) >= m.maxRoutes {
+		if m.other == nil {
+			m.other = m.newRoute(OtherRoutes)
+		}
+		return m.other
+	}
+	label := name
+	if label == "" {
+		label = DefaultRoute
+	}
+	r := m.newRoute(label)
+	more := maps.Clone(known)
+	more[name] = r
+	m.routes.Store(&more)
+	return r
+}
+
+func (m *Metrics) newRoute(label string) *ofRoute {
+	r := &ofRoute{label: label, admitted: m.admitted.WithLabelValues(label), wait: m.wait.WithLabelValues(label)}
+	for outcome := range r.service {
+		r.service[outcome] = sync.OnceValue(func() prometheus.Observer {
+			return m.service.WithLabelValues(label, shed.Outcome(outcome).String())
+		})
+	}
+	return r
+}
 
 // Observe implements shed.Observer.
 func (m *Metrics) Observe(e shed.Event) {
-	route := e.Route
-	if route == "" {
-		route = "default"
-	}
+	route := m.route(e.Route)
 	switch e.Kind {
 	case shed.Admitted:
-		m.wait.WithLabelValues(route).Observe(e.Wait.Seconds())
+		route.admitted.Inc()
+		route.wait.Observe(e.Wait.Seconds())
 	case shed.Refused:
-		m.refused.WithLabelValues(route, string(e.Reason), e.Rule).Inc()
+		m.refused.WithLabelValues(route.label, string(e.Reason), e.Rule).Inc()
 	case shed.Finished:
-		m.service.WithLabelValues(route, e.Outcome.String()).Observe(e.Service.Seconds())
+		if int(e.Outcome) < len(route.service) {
+			route.service[e.Outcome]().Observe(e.Service.Seconds())
+		}
+	}
+	if e.Store > 0 {
+		m.store.WithLabelValues(source(e)).Observe(e.Store.Seconds())
 	}
 }
 
-// The metrics that are read from the status.
-var (
-	limitDesc    = desc("limit", "How many requests may run at once now.")
-	estimateDesc = desc("limit_estimate", "What the concurrency algorithm alone would allow, before the health cap.")
-	inFlightDesc = desc("in_flight", "Requests that run under the limit.")
-	waitingDesc  = desc("waiting", "Requests in the line in front of the limit.", "priority")
-	newestDesc   = desc("newest_first", "1 while refusals of a priority last, so that its newest is served first, else 0.", "priority")
-	parkedDesc   = desc("parked", "Requests that wait for the turn a delaying rule gave them.")
-	pressureDesc = desc("pressure", "Pressure by signal, 0 to 1; a signal without an opinion is missing.", "signal")
-	admittedDesc = desc("admitted_total", "Requests that got a permit.")
-	exemptDesc   = desc("exempt_total", "Requests to exempt routes that passed.")
-	goneDesc     = desc("gone_total", "Callers that left before they were answered.")
-	decisionDesc = desc("rule_decisions_total", "Decisions by rule.", "rule", "decision")
-	overSoftDesc = desc("rule_over_soft_total", "Admitted requests that went over the soft rate of a burst.", "rule")
-	streamsDesc  = desc("streams", "Streams on routes without a budget of their own.")
-	budgetDesc   = desc("long_lived_in_use", "Long-lived requests by route.", "route")
-)
-
-func desc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("spillway_"+name, help, labels, nil)
+// source says who decided about the quota.
+func source(e shed.Event) string {
+	if e.Reason == shed.StoreUnavailable {
+		return "none"
+	}
+	return e.Source.String()
 }
 
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
-	m.wait.Describe(ch)
-	m.service.Describe(ch)
-	m.refused.Describe(ch)
-	for _, d := range []*prometheus.Desc{
-		limitDesc, estimateDesc, inFlightDesc, waitingDesc, newestDesc, parkedDesc, pressureDesc, admittedDesc, exemptDesc, goneDesc,
-		decisionDesc, overSoftDesc, streamsDesc, budgetDesc,
-	} {
-		ch <- d
+	for _, c := range m.counted() {
+		c.Describe(ch)
 	}
+	for _, f := range read {
+		ch <- f.desc
+	}
+}
+
+// counted are the collectors that events feed.
+func (m *Metrics) counted() []prometheus.Collector {
+	return []prometheus.Collector{m.admitted, m.refused, m.wait, m.service, m.store}
 }
 
 // Collect implements prometheus.Collector.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	m.wait.Collect(ch)
-	m.service.Collect(ch)
-	m.refused.Collect(ch)
-	s := m.shedder.Load()
-	if s == nil {
-		return
+	for _, c := range m.counted() {
+		c.Collect(ch)
 	}
-	st := s.Status()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	if s := m.shedder.Load(); s != nil {
+		st := s.Status()
+		report{ch}.status(&st)
 	}
-	counter := func(d *prometheus.Desc, v int64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
+// report writes what a status says.
+type report struct{ ch chan<- prometheus.Metric }
+
+func (r report) set(f *Family, v float64, labels ...string) {
+	kind := prometheus.GaugeValue
+	if f.Kind == "counter" {
+		kind = prometheus.CounterValue
 	}
-	gauge(limitDesc, float64(st.Limit))
-	gauge(estimateDesc, float64(st.Estimate))
-	gauge(inFlightDesc, float64(st.InFlight))
+	r.ch <- prometheus.MustNewConstMetric(f.desc, kind, v, labels...)
+}
+
+func (r report) status(st *shed.Status) {
+	r.set(limitFamily, float64(st.Limit))
+	r.set(estimateFamily, float64(st.Estimate))
+	r.set(inFlightFamily, float64(st.InFlight))
+	r.set(typicalFamily, timeOf(st.Latency))
+	r.set(capacityFamily, float64(st.QueueCapacity))
 	for priority, n := range st.Line.Waiting {
-		gauge(waitingDesc, float64(n), priority)
-		newest := 0.
-		if slices.Contains(st.Line.NewestFirst, priority) {
-			newest = 1
-		}
-		gauge(newestDesc, newest, priority)
+		r.set(waitingFamily, float64(n), priority)
+		r.set(newestFamily, one(slices.Contains(st.Line.NewestFirst, priority)), priority)
 	}
-	gauge(parkedDesc, float64(st.Parked))
+	r.set(parkedFamily, float64(st.Parked))
+	r.health(st)
+	r.set(exemptFamily, float64(st.Exempt))
+	r.set(goneFamily, float64(st.Gone))
+	r.set(refundErrorsFamily, float64(st.RefundErrors))
+	for _, rule := range st.Rules {
+		r.set(decisionFamily, float64(rule.Admitted-rule.Delayed), rule.Name, "admitted")
+		r.set(decisionFamily, float64(rule.Delayed), rule.Name, "delayed")
+		r.set(decisionFamily, float64(rule.Refused), rule.Name, "refused")
+		if rule.Shadow {
+			r.set(decisionFamily, float64(rule.WouldRefuse), rule.Name, "would_refuse")
+		}
+		r.set(overSoftFamily, float64(rule.OverSoft), rule.Name)
+	}
+	r.set(streamsFamily, float64(st.Streams))
+	for _, b := range st.Budgets {
+		r.set(budgetFamily, float64(b.InUse), b.Route)
+		r.set(budgetMaxFamily, float64(b.Max), b.Route)
+	}
+	r.set(reloadsFamily, float64(st.Reloads.Applied), "applied")
+	r.set(reloadsFamily, float64(st.Reloads.Failed), "failed")
+	r.set(configOKFamily, one(st.Reloads.OK))
+}
+
+func (r report) health(st *shed.Status) {
+	if st.Health.State.Known() {
+		r.set(totalPressureFamily, st.Health.Pressure)
+	}
 	for _, signal := range st.Health.Signals {
 		if signal.State.Known() {
-			gauge(pressureDesc, signal.Pressure, signal.Signal)
+			r.set(pressureFamily, signal.Pressure, signal.Signal)
 		}
-	}
-	counter(admittedDesc, st.Admitted)
-	counter(exemptDesc, st.Exempt)
-	counter(goneDesc, st.Gone)
-	for _, r := range st.Rules {
-		counter(decisionDesc, r.Admitted-r.Delayed, r.Name, "admitted")
-		counter(decisionDesc, r.Delayed, r.Name, "delayed")
-		counter(decisionDesc, r.Refused, r.Name, "refused")
-		if r.Shadow {
-			counter(decisionDesc, r.WouldRefuse, r.Name, "would_refuse")
+		r.set(signalFamily, 1, signal.Signal, signal.State.String())
+		var discarded uint64
+		for _, n := range signal.Discarded {
+			discarded += n
 		}
-		counter(overSoftDesc, r.OverSoft, r.Name)
+		r.set(discardedFamily, float64(discarded), signal.Signal)
+		r.set(transitionsFamily, float64(signal.Transitions), signal.Signal)
 	}
-	gauge(streamsDesc, float64(st.Streams))
-	for _, b := range st.Budgets {
-		gauge(budgetDesc, float64(b.InUse), b.Route)
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
 	}
+	return 0
 }

@@ -84,9 +84,13 @@ spillway_newest_first{priority="sheddable_plus"} 0
 # HELP spillway_long_lived_in_use Long-lived requests by route.
 # TYPE spillway_long_lived_in_use gauge
 spillway_long_lived_in_use{route="events"} 1
-# HELP spillway_admitted_total Requests that got a permit.
+# HELP spillway_admitted_total Requests that got a permit, by route.
 # TYPE spillway_admitted_total counter
-spillway_admitted_total 3
+spillway_admitted_total{route="events"} 1
+spillway_admitted_total{route="items"} 2
+# HELP spillway_long_lived_max How many long-lived requests a route may have at once.
+# TYPE spillway_long_lived_max gauge
+spillway_long_lived_max{route="events"} 5
 # HELP spillway_exempt_total Requests to exempt routes that passed.
 # TYPE spillway_exempt_total counter
 spillway_exempt_total 1
@@ -103,7 +107,7 @@ spillway_refused_total{reason="over_limit",route="items",rule="per-client"} 3
 ` + histogram("spillway_service_seconds", `outcome="success",route="items"`, 0.03, 2,
 			.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
 		if err := testutil.CollectAndCompare(metrics, strings.NewReader(want),
-			"spillway_limit", "spillway_in_flight", "spillway_waiting", "spillway_newest_first", "spillway_long_lived_in_use", "spillway_admitted_total", "spillway_exempt_total",
+			"spillway_limit", "spillway_in_flight", "spillway_waiting", "spillway_newest_first", "spillway_long_lived_in_use", "spillway_long_lived_max", "spillway_admitted_total", "spillway_exempt_total",
 			"spillway_rule_decisions_total", "spillway_refused_total", "spillway_service_seconds"); err != nil {
 			t.Error(err)
 		}
