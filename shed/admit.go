@@ -30,8 +30,10 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	if route.Exempt || req.Exempt {
 		return Permit{}, s.admitExempt(ctx, route)
 	}
-	if err := s.switchedOff(ctx, route, req.Client); err != nil {
-		return Permit{}, err
+	if req.Stage != BeforeNames { // features may be off for some clients only
+		if err := s.switchedOff(ctx, route, req.Client); err != nil {
+			return Permit{}, err
+		}
 	}
 	v := s.visits.Get().(*visit)
 	v.begin(ctx, route, &req)

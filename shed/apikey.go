@@ -21,6 +21,12 @@ type APIKey struct {
 	Plan string
 }
 
+// Secret is bytes that nobody shall see.
+type Secret []byte
+
+// String tells nothing.
+func (Secret) String() string { return "(secret)" }
+
 // KeyDigest is what a configuration keeps of an API key in the key's place: SHA-256 of it, or HMAC-SHA-256 under a salt. Keys
 // have to be long and random, such as those of NewAPIKey: a digest hides only what cannot be guessed. A salt keeps digests of
 // one file from meeting those of another. It is comparable, and the zero value is of no key.

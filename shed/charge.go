@@ -26,7 +26,7 @@ func (v *visit) charge(req *Request) (limits.Decision, error) {
 func (v *visit) list(rules []*rule, counted bool, req *Request) error {
 	v.charges = v.charges[:0]
 	for _, r := range rules {
-		if r.counted != counted || !r.appliesTo(req) {
+		if r.counted != counted || !req.Stage.includes(r) || !r.appliesTo(req) {
 			continue
 		}
 		n, known := r.amount(req, v.Cost)

@@ -123,7 +123,7 @@ type Clients struct {
 	APIKeys []APIKey
 	// Secret keeps the names that are made of labels from being reversed. Instances that share a store need the same one; without
 	// it such names are plain digests there, and in a store of the process's own they are made with a secret that dies with it.
-	Secret []byte
+	Secret Secret
 	// TrustedProxies lists the peers whose forwarding header is believed.
 	TrustedProxies []netip.Prefix
 	// Forwarded is the one forwarding header that is believed: "x_forwarded_for", "forwarded", or a header's name. Empty

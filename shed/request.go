@@ -54,6 +54,8 @@ type Request struct {
 	By string
 	// Plan names the client's plan, for Limit.Plans; empty, or a plan that a limit does not know, means its own rule.
 	Plan string
+	// Stage says which limits are charged now, where who asks is found out in two steps; the zero value is WholeStage.
+	Stage Stage
 	// Amounts says what the request weighs in other units than requests, as far as that is known.
 	Amounts []Amount
 }
