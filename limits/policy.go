@@ -25,11 +25,14 @@ type Policy struct {
 	home atomic.Pointer[edition]
 
 	elsewhere edition // of accounts that no Memory keeps
+
+	onFailure OnFailure
+	strict    bool
 }
 
 // NewPolicy gives rule a name. The name must be printable ASCII, for it travels in HTTP headers and metric labels, and not
 // be empty. Errors name the policy, say what is wrong and how to mend it.
-func NewPolicy(name string, rule Rule) (*Policy, error) {
+func NewPolicy(name string, rule Rule, options ...Option) (*Policy, error) {
 	if err := checkName(name); err != nil {
 		return nil, fmt.Errorf("limits: policy %q: %w", name, err)
 	}
@@ -45,6 +48,12 @@ func NewPolicy(name string, rule Rule) (*Policy, error) {
 	}
 	p := &Policy{name: name, rule: rule, math: math, elsewhere: edition{math: math}}
 	p.elsewhere.recorder, _ = math.(recorder)
+	for _, o := range options {
+		o(p)
+	}
+	if p.onFailure > Closed {
+		return nil, fmt.Errorf("limits: policy %q: the choice %d for a store that fails does not exist; use Local, Open or Closed", name, p.onFailure)
+	}
 	return p, nil
 }
 
