@@ -82,11 +82,17 @@ func cause(err error) string {
 // Paths in the file are relative to name's folder. The error is an Errors with every mistake that was found, and then there
 // is no configuration at all. The result shares no memory with program.
 func Parse(name string, data []byte, program Config) (*Config, error) {
-	p := &problems{path: name}
+	c, _, err := lay(name, data, program)
+	return c, err
+}
+
+// lay is Parse, and tells in which lines the keys are, by their paths.
+func lay(name string, data []byte, program Config) (*Config, map[string]int, error) {
+	p := &problems{path: name, lines: map[string]int{}}
 	c := program.clone()
 	root := p.document(data)
 	if root == nil {
-		return nil, p.err()
+		return nil, nil, p.err()
 	}
 	o, ok := value{problems: p, node: root, line: max(lineOf(root), 1)}.object(&fileShape)
 	if ok && len(o.fields) == 0 && len(p.found) == 0 {
@@ -96,9 +102,9 @@ func Parse(name string, data []byte, program Config) (*Config, error) {
 		c.read(o, filepath.Dir(name))
 	}
 	if err := p.err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &c, nil
+	return &c, p.lines, nil
 }
 
 // read lays the sections of the file over c.

@@ -19,6 +19,11 @@
 // configuration at all. Whatever the bytes are, Parse returns: it does not panic, and its errors hold no control characters
 // of the file.
 //
+// # While the program runs
+//
+// Watch follows a file: what is written there comes into force a second after it has come to rest, or at SIGHUP, whole or not
+// at all. See shed.Shedder.Reload for what a running program keeps.
+//
 // # Bounds
 //
 // A file is at most 1 MiB of UTF-8 in at most 30 000 tokens, nested at most 16 levels, with at most 100 limits and 1000
@@ -27,6 +32,5 @@
 //
 // # Not here
 //
-// Watching the file for changes, reading the admin token, listening: programs do that. The file has no templates, includes
-// or environment variables.
+// Reading the admin token, listening: programs do that. The file has no templates, includes or environment variables.
 package configfile

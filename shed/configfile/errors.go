@@ -62,6 +62,7 @@ func (es Errors) Unwrap() []error {
 type problems struct {
 	path  string
 	found Errors
+	lines map[string]int // of all keys, by their paths; nil where nobody asks
 }
 
 func (p *problems) add(line int, what, mend string) {

@@ -61,6 +61,9 @@ func (v value) object(s *shape) (object, bool) {
 			continue
 		}
 		seen[name] = line
+		if v.lines != nil {
+			v.lines[f.path] = line
+		}
 		if way, later := s.later[name]; later {
 			f.fail("not available in this version", way)
 			o.absent[name] = true

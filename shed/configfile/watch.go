@@ -1,0 +1,178 @@
+package configfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spillway-go/spillway/shed"
+)
+
+// Watch keeps a running program at what its file says: Load reads the file, and Run follows the file: when it has changed and then been the same for a
+// second, however the change came about, or at SIGHUP, at once and also if nothing seems to have changed, the file is read and
+// laid over Program as Load does, and comes into force whole or not at all. A file that is wrong, empty or gone changes nothing,
+// and neither does one that asks for what only a restart can change.
+type Watch struct {
+	// Path is the file, and Program the program's own configuration; both as for the function Load.
+	Path    string
+	Program Config
+	// Flags makes in each Config that is read the changes that the program's flags ask for, which beat the file. Nil means that
+	// there are none.
+	Flags func(*Config)
+	// Shedder is reloaded, and shows in its Status what became of each attempt; required by Run.
+	Shedder *shed.Shedder
+	// Apply takes over what is no business of the Shedder's, once the rest of next is in force, and tells what that changed, one
+	// line each; nil means that there is nothing. Check says beforehand whether it can; nil means that it always can.
+	Check func(next *Config) error
+	Apply func(was, next *Config) (changes []string)
+	// Report is told about each attempt. Nil writes it to the standard error.
+	Report func(Outcome)
+	// HangUp is what makes Run read the file at once. Nil means SIGHUP.
+	HangUp <-chan os.Signal
+
+	config  *Config // in force
+	content content // of the file that it is from
+	file    stability
+	look    looker
+	wrong   bool // the last attempt failed
+}
+
+// Load reads the file for the first time, as the function Load does, and applies Flags. The program starts with what it
+// returns, and Run goes on from there: a change in between is not missed.
+func (w *Watch) Load() (*Config, error) {
+	data, unread := read(w.Path)
+	if unread != nil {
+		return nil, Errors{unread}
+	}
+	c, _, err := lay(w.Path, data, w.Program)
+	if err != nil {
+		return nil, err
+	}
+	if w.Flags != nil {
+		w.Flags(c)
+	}
+	own := *c
+	w.config, w.content = &own, contentOf(data, nil)
+	return c, nil
+}
+
+// Outcome is what became of one attempt to take over a file.
+type Outcome struct {
+	Path string
+	// Changes says what is different now, one line each; empty where the file says the same as before, only otherwise written.
+	Changes []string
+	// Err is why nothing has changed: an Errors where the file is wrong.
+	Err error
+}
+
+// String says it in one line, and one more for each change; of a failure in a line for each mistake and one more.
+func (o Outcome) String() string {
+	switch {
+	case o.Err != nil:
+		return o.Err.Error() + "\n" + o.Path + ": not taken over; the configuration before stays in force"
+	case len(o.Changes) == 0:
+		return o.Path + ": read again, nothing to change"
+	case len(o.Changes) == 1:
+		return o.Path + ": taken over, 1 change:\n  " + o.Changes[0]
+	}
+	return fmt.Sprintf("%s: taken over, %d changes:\n  %s", o.Path, len(o.Changes), strings.Join(o.Changes, "\n  "))
+}
+
+// Run follows the file until ctx ends; Load comes first. It uses the goroutine it is called on and leaves none behind.
+func (w *Watch) Run(ctx context.Context) {
+	hangUp := w.HangUp
+	if hangUp == nil {
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGHUP)
+		defer signal.Stop(c)
+		hangUp = c
+	}
+	w.look.path = w.Path
+	w.file.took(w.content)
+	t := time.NewTicker(lookEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangUp:
+			w.attempt(true)
+		case now := <-t.C:
+			if c, ok := w.look.look(now); ok && w.file.ripe(now, c) {
+				w.attempt(false)
+			}
+		}
+	}
+}
+
+// attempt reads the file and takes it over if that is possible. Whoever asked wants to hear also that nothing has changed.
+func (w *Watch) attempt(asked bool) {
+	data, unread := read(w.Path)
+	w.file.took(contentOf(data, unread))
+	var o Outcome
+	if unread != nil {
+		o = w.failed(Errors{unread})
+	} else if w.file.taken == w.content && !asked && !w.wrong {
+		return // changed and changed back
+	} else {
+		o = w.take(data)
+	}
+	w.wrong = o.Err != nil
+	w.report(o)
+}
+
+// take lays a file over the program and puts it in force.
+func (w *Watch) take(data []byte) Outcome {
+	next, lines, err := lay(w.Path, data, w.Program)
+	if err != nil {
+		return w.failed(err)
+	}
+	if w.Flags != nil {
+		w.Flags(next)
+	}
+	if err := w.config.restart(w.Path, next, lines); err != nil {
+		return w.failed(err)
+	}
+	if w.Check != nil {
+		if err := w.Check(next); err != nil {
+			return w.failed(w.located(err))
+		}
+	}
+	changes, err := w.Shedder.Reload(next.Shed)
+	if err != nil {
+		return Outcome{Path: w.Path, Err: w.located(err)} // the Shedder has taken note
+	}
+	if w.Apply != nil {
+		changes = append(changes, w.Apply(w.config, next)...)
+	}
+	w.config, w.content = next, contentOf(data, nil)
+	return Outcome{Path: w.Path, Changes: changes}
+}
+
+// failed takes note of an attempt that did not come as far as the Shedder.
+func (w *Watch) failed(err error) Outcome {
+	w.Shedder.ReloadFailed(err)
+	return Outcome{Path: w.Path, Err: err}
+}
+
+// located puts the file's name in front of what the program has against it.
+func (w *Watch) located(err error) error {
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	return fmt.Errorf("%s: %w", w.Path, err)
+}
+
+func (w *Watch) report(o Outcome) {
+	if w.Report != nil {
+		w.Report(o)
+		return
+	}
+	_, _ = io.WriteString(os.Stderr, o.String()+"\n") // nobody can be told that nobody can be told
+}
