@@ -176,6 +176,9 @@ func isName(s string) bool {
 	return s != "" && len(s) <= maxName && !strings.ContainsRune("._-", rune(s[0])) && strings.Trim(s, nameCharacters) == ""
 }
 
+// IsLanguage reports whether s may be the language of a message: whether it has the shape of a BCP 47 tag.
+func IsLanguage(s string) bool { return isLanguage(s) }
+
 // isLanguage reports whether s has the shape of a BCP 47 tag: letters, then subtags of letters and digits.
 func isLanguage(s string) bool {
 	if len(s) > 35 {

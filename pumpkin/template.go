@@ -1,6 +1,7 @@
 package pumpkin
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,25 +55,29 @@ func newTemplates(own map[string]Entry, lang string) (map[string]Entry, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
-		e := own[name].clone()
-		if !isName(name) {
-			return nil, fmt.Errorf("pumpkin: the template's name %q must be 1 to %d letters, digits, '.', '_' or '-'", name, maxName)
+		if err := CheckTemplate(name, own[name], lang); err != nil {
+			return nil, fmt.Errorf("pumpkin: template %q: %s", name, err.Detail)
 		}
-		if !e.StartsAt.IsZero() || e.Reason != "" || e.Ticket != "" {
-			return nil, fmt.Errorf("pumpkin: template %q: a start, a reason and a ticket belong to the occasion; leave them out", name)
-		}
-		checked := e
-		checked.Reason = "prepared"
-		if err := checked.check(name, lang); err != nil {
-			return nil, fmt.Errorf("pumpkin: template %q: %w", name, err)
-		}
-		all[name] = e
+		all[name] = own[name].clone()
 	}
 	for name, e := range all {
 		e.Template = name
 		all[name] = e
 	}
 	return all, nil
+}
+
+// CheckTemplate returns why e cannot be the prepared text called name where lang is the default language, or nil.
+func CheckTemplate(name string, e Entry, lang string) *Refusal {
+	if !isName(name) {
+		return refuse(InvalidField, "the name must be 1 to %d letters, digits, '.', '_' or '-', beginning with a letter or digit", maxName)
+	}
+	if !e.StartsAt.IsZero() || e.Reason != "" || e.Ticket != "" {
+		return refuse(InvalidField, "a start, a reason and a ticket belong to the occasion; leave them out")
+	}
+	e.Reason = "prepared"
+	refusal, _ := errors.AsType[*Refusal](e.check(name, lang))
+	return refusal
 }
 
 // clone returns e with maps of its own.

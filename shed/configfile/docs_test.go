@@ -90,6 +90,10 @@ func typeOf(k key) string {
 		return "rate"
 	case kindNamed:
 		return "mapping of names"
+	case kindTextMap:
+		return "mapping of names to text"
+	case kindNumberMap:
+		return fmt.Sprintf("mapping of names to numbers, %g to %g", float64(k.min)/1000, float64(k.max)/1000)
 	case kindWord:
 		return "one of " + words
 	case kindWords:

@@ -1,10 +1,14 @@
 package configfile
 
 import (
+	"cmp"
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
+
+	banner "github.com/spillway-go/spillway/pumpkin" // the reader of the section is called pumpkin
 )
 
 // DefaultAdminListen is where the pumpkin's admin endpoints listen when the section pumpkin does not say.
@@ -14,59 +18,170 @@ const DefaultAdminListen = "127.0.0.1:9180"
 type Pumpkin struct {
 	// PollAfter is how long clients wait between two polls, in whole seconds; zero means the pumpkin's own default.
 	PollAfter time.Duration
+	// DefaultLang is the language that every message must have; empty means the pumpkin's own default.
+	DefaultLang string
+	// Templates are the prepared texts by name; nil means only those that are built in.
+	Templates map[string]banner.Entry
+	// File is the break-glass file; empty means none.
+	File string
 	// AdminListen is the address of the admin endpoints' own listener. Parse and Load set it to DefaultAdminListen when
 	// the file has a section pumpkin without it.
 	AdminListen string
-	// TokenFile is the file that holds the admin token; empty means none. Parse and Load return it relative to where the
-	// program runs: the file names it relative to its own folder.
+	// TokenFile is the file that holds the admin tokens; empty means none. Parse and Load return it, as all paths, relative
+	// to where the program runs: the file names it relative to its own folder.
 	TokenFile string
 	// TokenFileLine is the line that names it, for a message about it; 0 when no file does.
 	TokenFileLine int
+	// AdminHosts are the names under which the admin endpoints may be asked, beside localhost and addresses.
+	AdminHosts []string
+	// AuditFile is what everything that is done is appended to; empty means none.
+	AuditFile string
+}
+
+// Config returns the configuration of a pumpkin that the file describes. The caller adds tokens and a logger.
+func (p Pumpkin) Config() banner.Config {
+	return banner.Config{
+		PollAfter: p.PollAfter, DefaultLang: p.DefaultLang, Hosts: p.AdminHosts, Templates: p.Templates,
+		AuditFile: p.AuditFile, File: p.File,
+	}
 }
 
 var pumpkinShape = shape{
 	keys: []key{
 		{name: "poll_after", kind: kindDuration, min: int64(5 * time.Second), max: int64(600 * time.Second)},
+		{name: "default_lang", kind: kindText},
+		{name: "templates", kind: kindNamed, in: &templateShape},
+		{name: "file", kind: kindText},
 		{name: "admin", kind: kindSection, in: &adminShape},
 	},
 	later: map[string]string{
-		"auto":      "remove it, and switch features through the admin endpoints",
-		"templates": "remove it, and send the texts with each item",
-		"file":      "remove it, and use the admin endpoints",
-		"redis":     "remove it: each instance has its own banner",
+		"auto":  "remove it, and switch features through the admin endpoints",
+		"redis": "remove it: each instance has its own banner",
 	},
 }
 
 var adminShape = shape{keys: []key{
 	{name: "listen", kind: kindText},
 	{name: "token_file", kind: kindText},
+	{name: "hosts", kind: kindTexts},
+	{name: "audit_file", kind: kindText},
+}}
+
+// severities are in the order of the library's documentation.
+var severities = []banner.Severity{banner.Minor, banner.Major, banner.Critical, banner.Maintenance}
+
+var templateShape = shape{keys: []key{
+	{name: "severity", kind: kindWord, words: []string{"minor", "major", "critical", "maintenance"}, required: "major"},
+	{name: "message", kind: kindTextMap, required: `{en: "What people read"}`},
+	{name: "url", kind: kindText},
+	{name: "link_text", kind: kindText},
+	{name: "dismissible", kind: kindBoolean},
+	{name: "recover_spread", kind: kindInteger, max: 3600},
+	{name: "features", kind: kindNumberMap, max: 1000},
+	{name: "ttl", kind: kindDuration, min: int64(time.Second), max: int64(24 * time.Hour)},
 }}
 
 // pumpkin reads the section pumpkin of a file in folder.
 func pumpkin(o object, folder string) Pumpkin {
-	p := Pumpkin{PollAfter: o.duration("poll_after"), AdminListen: DefaultAdminListen}
+	p := Pumpkin{
+		PollAfter: o.duration("poll_after"), DefaultLang: o.text("default_lang"), File: o.file("file", folder),
+		AdminListen: DefaultAdminListen,
+	}
 	if p.PollAfter%time.Second != 0 {
 		o.fields["poll_after"].fail(p.PollAfter.String()+" is not whole seconds",
 			"clients are told seconds: use "+p.PollAfter.Round(time.Second).String())
 	}
+	if p.DefaultLang != "" && !banner.IsLanguage(p.DefaultLang) {
+		o.fields["default_lang"].fail(shown(p.DefaultLang)+" is not a language tag", `use one such as "en" or "pt-BR"`)
+		p.DefaultLang = ""
+	}
+	p.Templates = o.templates("templates", cmp.Or(p.DefaultLang, "en"))
 	admin, ok := o.section("admin")
 	if !ok {
 		return p
 	}
 	if s := admin.text("listen"); s != "" {
-		p.AdminListen = s
-		host, port, err := net.SplitHostPort(s)
-		if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || strconv.FormatUint(n, 10) != port || hasSpace(host) {
-			admin.fields["listen"].fail(shown(s)+" is not an address to listen on", "write HOST:PORT, such as "+DefaultAdminListen)
-		}
+		p.AdminListen = admin.listen(s, folder)
 	}
-	if s := admin.text("token_file"); s != "" {
-		p.TokenFile, p.TokenFileLine = s, admin.fields["token_file"].line
-		if !filepath.IsAbs(s) {
-			p.TokenFile = filepath.Join(folder, s)
+	if p.TokenFile = admin.file("token_file", folder); p.TokenFile != "" {
+		p.TokenFileLine = admin.fields["token_file"].line
+	}
+	p.AuditFile = admin.file("audit_file", folder)
+	for _, v := range admin.texts("hosts") {
+		host, ok := v.text()
+		if ok && strings.ContainsAny(host, ":/* ") {
+			v.fail(shown(host)+" is not a host name", "write the name alone, without scheme, port and wildcard")
+			continue
+		}
+		if ok {
+			p.AdminHosts = append(p.AdminHosts, host)
 		}
 	}
 	return p
+}
+
+// file returns a path under a key, which the file gives relative to its own folder.
+func (o object) file(name, folder string) string {
+	s := o.text(name)
+	if s == "" || filepath.IsAbs(s) {
+		return s
+	}
+	return filepath.Join(folder, s)
+}
+
+// listen checks the admin address.
+func (o object) listen(s, folder string) string {
+	if path, unix := strings.CutPrefix(s, "unix:"); unix {
+		if path == "" {
+			o.fields["listen"].fail("unix: without a path", "write unix:PATH")
+		} else if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+		return "unix:" + path
+	}
+	host, port, err := net.SplitHostPort(s)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || strconv.FormatUint(n, 10) != port || hasSpace(host) {
+		o.fields["listen"].fail(shown(s)+" is not an address to listen on", "write HOST:PORT, such as "+DefaultAdminListen)
+	}
+	return s
+}
+
+// templates reads prepared texts. What would be refused in an emergency is refused here.
+func (o object) templates(name, lang string) map[string]banner.Entry {
+	names, all := o.named(name)
+	if len(names) == 0 {
+		return nil
+	}
+	templates := make(map[string]banner.Entry, len(names))
+	for i, t := range all {
+		before := len(t.found)
+		e := banner.Entry{
+			Message: t.textMap("message", `{en: "What people read"}`), URL: t.text("url"), LinkText: t.text("link_text"),
+			Sticky: t.has("dismissible") && !t.boolean("dismissible"), TTL: t.duration("ttl"),
+		}
+		if severity, ok := t.word("severity"); ok {
+			e.Severity = severities[severity]
+		}
+		if t.has("recover_spread") {
+			spread, _ := t.integer("recover_spread")
+			e.RecoverSpread = int(spread)
+		}
+		for feature, share := range t.numberMap("features", "{search: 1}") {
+			if e.Features == nil {
+				e.Features = map[string]banner.Feature{}
+			}
+			e.Features[feature] = banner.Feature{Off: share}
+		}
+		if len(t.found) != before || !t.has("severity") || !t.has("message") {
+			continue // said already
+		}
+		if err := banner.CheckTemplate(names[i], e, lang); err != nil {
+			t.fail(err.Detail, "mend it, for it would be refused when it is needed")
+			continue
+		}
+		templates[names[i]] = e
+	}
+	return templates
 }
 
 func hasSpace(s string) bool {

@@ -13,7 +13,10 @@ import (
 var live = []string{"Shed", "Pumpkin.PollAfter"}
 
 // places are the keys in the file of fields that are called otherwise.
-var places = map[string]string{"Pumpkin.AdminListen": "pumpkin.admin.listen", "Pumpkin.TokenFile": "pumpkin.admin.token_file"}
+var places = map[string]string{
+	"Pumpkin.AdminListen": "pumpkin.admin.listen", "Pumpkin.TokenFile": "pumpkin.admin.token_file",
+	"Pumpkin.AdminHosts": "pumpkin.admin.hosts", "Pumpkin.AuditFile": "pumpkin.admin.audit_file",
+}
 
 // restart lists what differs between c, which is in force, and next, and cannot be changed while the program runs.
 func (c *Config) restart(path string, next *Config, lines map[string]int) error {

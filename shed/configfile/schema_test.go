@@ -115,7 +115,7 @@ func compareKey(path string, k key, p *node) (all []string) {
 	types := map[kind]string{
 		kindText: "string", kindInteger: "integer", kindNumber: "number", kindBoolean: "boolean", kindDuration: "string",
 		kindRate: "string", kindWord: "string", kindWords: "array", kindTexts: "array", kindSection: "object", kindSections: "array",
-		kindQuota: "string", kindNamed: "object",
+		kindQuota: "string", kindNamed: "object", kindTextMap: "object", kindNumberMap: "object",
 	}
 	if p.Type != types[k.kind] {
 		differ("type is %s in the schema, %s in the decoder", p.Type, types[k.kind])
@@ -137,6 +137,18 @@ func compareKey(path string, k key, p *node) (all []string) {
 		}
 		if len(p.PatternProperties) != 1 || p.Additional == nil || *p.Additional || len(p.Properties) > 0 {
 			differ("must be an object with one pattern of names")
+		}
+	case kindTextMap, kindNumberMap:
+		if len(p.PatternProperties) != 1 || p.Additional == nil || *p.Additional || len(p.Properties) > 0 || p.MinProperties != 1 {
+			differ("must be an object with one pattern of names, not empty")
+		}
+		below := key{name: k.name, kind: kindText, min: k.min, max: k.max}
+		if k.kind == kindNumberMap {
+			below.kind = kindNumber
+		}
+		for _, of := range p.PatternProperties {
+			of.Examples = p.Examples
+			all = append(all, compareKey(path+".NAME", below, of)...)
 		}
 	case kindInteger, kindNumber:
 		unit := map[kind]float64{kindInteger: 1, kindNumber: 1000}[k.kind]
@@ -254,7 +266,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"clients.unknown": "refuse", "concurrency.min": 4.0, "concurrency.max": 500.0, "concurrency.initial": 20.0,
 		"concurrency.algorithm": "knee", "queue.capacity": 200.0, "queue.max_wait": "500ms",
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
-		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.admin.listen": DefaultAdminListen,
+		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.default_lang": "en", "pumpkin.admin.listen": DefaultAdminListen,
 		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "routes.cost": 1.0,
 		"routes.priority": "critical", "routes.exempt": false,
 	}

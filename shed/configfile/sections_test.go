@@ -13,6 +13,7 @@ import (
 	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/limits/concurrency"
+	banner "github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -149,7 +150,16 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				MemoryStall: health.Thresholds{Low: 0.2, High: 0.4}, HostCPU: health.Thresholds{Low: 0.6, High: 0.9}, CPULimit: 0.5,
 			},
 		},
-		Pumpkin: Pumpkin{PollAfter: 30 * time.Second, AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 54},
+		Pumpkin: Pumpkin{
+			PollAfter: 30 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
+			Templates: map[string]banner.Entry{"search-off": {
+				Severity: banner.Major, URL: "https://status.example/", LinkText: "Mehr", Sticky: true, RecoverSpread: 60,
+				Message:  map[string]string{"de": "Die Suche ist eine Weile aus.", "en": "Search is off for a while."},
+				Features: map[string]banner.Feature{"search": {Off: 1}, "*": {Off: 0.25}}, TTL: 30 * time.Minute,
+			}},
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 68,
+			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
+		},
 	})
 }
 

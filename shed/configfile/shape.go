@@ -10,19 +10,21 @@ import (
 type kind uint8
 
 const (
-	kindText     kind = iota // a string
-	kindInteger              // a whole number from min to max
-	kindNumber               // a decimal number from min to max
-	kindBoolean              // true or false
-	kindDuration             // a Go duration from min to max nanoseconds
-	kindRate                 // AMOUNT/PERIOD
-	kindQuota                // AMOUNT/PERIOD, where the amount may be 0
-	kindWord                 // one of words
-	kindWords                // a list of words
-	kindTexts                // a list of strings
-	kindSection              // a mapping of the shape in
-	kindSections             // a list of such mappings
-	kindNamed                // a mapping of names to such mappings
+	kindText      kind = iota // a string
+	kindInteger               // a whole number from min to max
+	kindNumber                // a decimal number from min to max
+	kindBoolean               // true or false
+	kindDuration              // a Go duration from min to max nanoseconds
+	kindRate                  // AMOUNT/PERIOD
+	kindQuota                 // AMOUNT/PERIOD, where the amount may be 0
+	kindWord                  // one of words
+	kindWords                 // a list of words
+	kindTexts                 // a list of strings
+	kindSection               // a mapping of the shape in
+	kindSections              // a list of such mappings
+	kindNamed                 // a mapping of names to such mappings
+	kindTextMap               // a mapping of names to strings
+	kindNumberMap             // a mapping of names to decimal numbers from min to max
 )
 
 // shape lists the keys that a mapping may have. Decoding, suggestions, the schema's test and the documentation's test all
