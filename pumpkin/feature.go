@@ -55,12 +55,12 @@ func (p *Pumpkin) FeatureOff(feature, client string) (words string, retryAfter t
 	if !off {
 		return "", 0, false
 	}
-	return words, p.stayAway(left, spread), true
+	return words, stayAway(left, spread, s.pollAfter), true
 }
 
 // stayAway turns the time left of an item into an estimate for Retry-After.
-func (p *Pumpkin) stayAway(left, spread time.Duration) time.Duration {
-	wait := max(min(left, p.pollAfter), time.Second)
+func stayAway(left, spread, pollAfter time.Duration) time.Duration {
+	wait := max(min(left, pollAfter), time.Second)
 	jitter := wait / 5
 	if wait >= left {
 		jitter = max(jitter, spread)

@@ -53,8 +53,8 @@ func (h publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s := p.current.Load()
-	header["Cache-Control"] = p.cacheControl
-	header["Cdn-Cache-Control"] = p.cdnCacheControl
+	header["Cache-Control"] = s.cacheControl
+	header["Cdn-Cache-Control"] = s.cdnCacheControl
 	header["Etag"] = s.etag
 	if matchesTag(r.Header["If-None-Match"], s.etag[0]) {
 		p.notModified.Add(1)

@@ -228,9 +228,9 @@ func TestClientsNeverHitTheirOwnCache(t *testing.T) {
 	for poll := 5; poll <= 600; poll++ {
 		p := open(t, Config{PollAfter: time.Duration(poll) * time.Second})
 		var age int
-		rest, ok := bytes.CutPrefix([]byte(p.cacheControl[0]), []byte("public, max-age="))
+		rest, ok := bytes.CutPrefix([]byte(p.current.Load().cacheControl[0]), []byte("public, max-age="))
 		if !ok {
-			t.Fatal(p.cacheControl[0])
+			t.Fatal(p.current.Load().cacheControl[0])
 		}
 		age = int(rest[0] - '0')
 		if rest[1] != ',' || age < 3 || 10*age >= 8*poll {

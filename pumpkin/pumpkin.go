@@ -101,14 +101,11 @@ func (c Config) allTokens() ([]Token, error) {
 // Pumpkin holds the items in force and serves the document. Make it with New; it is safe for concurrent use. Readers
 // (Public, FeatureOff, Rev, Status) take no lock.
 type Pumpkin struct {
-	log             *slog.Logger
-	pollAfter       time.Duration
-	cacheControl    []string
-	cdnCacheControl []string
-	guard           guard
-	hosts           []string
-	admin           http.Handler
-	glass           glass // touched by New, then by its watcher alone
+	log   *slog.Logger
+	guard guard
+	hosts []string
+	admin http.Handler
+	glass glass // touched by New, then by its watcher alone
 
 	current            atomic.Pointer[snapshot]
 	polls, notModified atomic.Uint64
@@ -147,7 +144,6 @@ func newPumpkin(c Config, epoch string) (*Pumpkin, error) {
 	}
 	p := &Pumpkin{
 		log:       c.Logger,
-		pollAfter: c.PollAfter,
 		guard:     guard{tokens: tokens},
 		hosts:     slices.Clone(c.Hosts),
 		templates: templates,
@@ -157,7 +153,6 @@ func newPumpkin(c Config, epoch string) (*Pumpkin, error) {
 	if err := p.audit.open(); err != nil {
 		return nil, err
 	}
-	p.cacheControl, p.cdnCacheControl = cacheHeaders(int(c.PollAfter / time.Second))
 	p.current.Store(newSnapshot(p.board))
 	p.admin = p.newAdmin()
 	p.watch(c.File)

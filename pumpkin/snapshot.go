@@ -17,8 +17,12 @@ type snapshot struct {
 	placeKey uint64 // of the epoch, for clients' places in a share
 
 	// Header values as net/http keeps them. The handler stores these very slices in its response, which costs nothing.
-	etag   []string
-	length []string
+	etag            []string
+	length          []string
+	cacheControl    []string
+	cdnCacheControl []string
+
+	pollAfter time.Duration // while an item is in force
 
 	off    map[string][]cut // by feature, for each feature that an item names
 	offAll []cut            // for every other feature
@@ -42,6 +46,8 @@ func newSnapshot(b board) *snapshot {
 		length:   []string{strconv.Itoa(len(b.body))},
 		off:      map[string][]cut{},
 	}
+	s.cacheControl, s.cdnCacheControl = cacheHeaders(b.pollActive)
+	s.pollAfter = time.Duration(b.pollActive) * time.Second
 	s.offAll = cutsOf(b, Everything)
 	for _, h := range b.shown() {
 		for name := range h.notice.Features {
