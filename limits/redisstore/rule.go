@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
@@ -39,13 +40,8 @@ func compile(p *limits.Policy) *rule {
 	for i := range r.args {
 		r.args[i] = ""
 	}
-	mark := mark(p.Rule())
-	tell := func(letter string, read []int64, numbers ...int64) {
-		tag := letter
-		for _, x := range read {
-			tag += strconv.FormatInt(x, 36) + "."
-		}
-		r.args[0] = tag + mark
+	tell := func(letter byte, first, second int64, numbers ...int64) {
+		r.args[0] = tagOf(letter, first, second, n.Run, p.Rule())
 		for i, x := range numbers {
 			r.args[1+i] = strconv.FormatInt(x, 10)
 		}
@@ -54,37 +50,48 @@ func compile(p *limits.Policy) *rule {
 	case limits.CountsDebt:
 		m := n.Meter
 		r.debt = true
-		tell(letter("m", "M", n.Tick), []int64{m.Drain, m.Unit}, m.Drain, m.Unit, m.Bound, n.Tick, n.MostOwed, m.Capacity)
+		tell(letter('m', 'M', n.Tick), m.Drain, m.Unit, m.Drain, m.Unit, m.Bound, n.Tick, n.MostOwed, m.Capacity)
 		if !m.Queue {
 			r.args[5] = ""
 		}
 	case limits.CountsWindow:
-		tell("w", []int64{n.Period}, n.Quota, n.Period)
+		tell('w', 0, n.Period, n.Quota, n.Period)
 	case limits.CountsWeighted:
-		tell(letter("v", "V", n.Tick), []int64{n.Period}, n.Quota, n.Period)
+		tell(letter('v', 'V', n.Tick), 0, n.Period, n.Quota, n.Period)
 	case limits.CountsLog:
-		tell("l", []int64{n.Period}, n.Quota, n.Period)
+		tell('l', 0, n.Period, n.Quota, n.Period)
 	case limits.CountsBurst:
-		tell("b", []int64{n.Soft, n.Period}, n.Quota, n.Soft, n.Period)
+		tell('b', n.Soft, n.Period, n.Quota, n.Soft, n.Period)
 	case limits.CountsTotal:
-		tell("t", []int64{n.Soft, n.Period, n.Run}, n.Quota, n.Soft, n.Period, n.Total, n.Run)
+		tell('t', n.Soft, n.Period, n.Quota, n.Soft, n.Period, n.Total, n.Run)
 	default:
 		r.fault = errInProcess
 	}
 	return r
 }
 
-func letter(µs, ms string, tick int64) string {
+func letter(µs, ms byte, tick int64) byte {
 	if tick == 1 {
 		return µs
 	}
 	return ms
 }
 
-// mark tells rules apart whose balances read alike. Should two of one policy's rules ever have the same, what was used is
-// taken over without rounding it up, and nothing else happens.
-func mark(r limits.Rule) string {
+// tagOf returns what begins the values of a rule: the letter of its arithmetic, the numbers without which its balances cannot
+// be read when it has changed, and two bytes that mark it. Should two of one policy's rules ever have the same numbers and the
+// same mark, then what was used is taken over without rounding it up, and nothing else happens.
+func tagOf(letter byte, first, second, run int64, r limits.Rule) string {
+	a, b := short(first), short(second)
+	tag := append([]byte{letter, byte(8*len(a) + len(b))}, a...)
+	tag = append(tag, b...)
+	if run > 0 {
+		tag = append(tag, long(run)...)
+	}
 	digest := sha256.Sum256([]byte(r.String()))
-	text := strconv.FormatUint(uint64(binary.BigEndian.Uint32(digest[:]))%(36*36*36), 36)
-	return "000"[len(text):] + text
+	return string(append(tag, digest[:2]...))
 }
+
+// long returns a number of at most 53 bits in 7 bytes, most significant first, and short in as many as it needs.
+func long(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n))[1:] }
+
+func short(n int64) []byte { return bytes.TrimLeft(long(n), "\x00") }

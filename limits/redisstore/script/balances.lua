@@ -1,9 +1,11 @@
 -- What take.lua and refund.lua share: balances of every kind, as they are kept.
 --
--- A value is 'TAG owed last x', for rules that remember single charges followed by ' before\n' and 14 bytes for each entry:
--- its time and the sum of all charges up to and including it, 7 bytes each, most significant first; before is the sum of
--- all that came before the oldest. x is last - since of debts and windows, and since of the others. A tag is the letter of
--- the arithmetic, the numbers that are needed to read a balance whose rule has changed, in base 36, and a mark of the rule.
+-- A value is a tag, last and owed, 7 bytes each, most significant first, and x in 0, 5 or 7 bytes: last - since of debts and
+-- windows, since of the others. Rules that remember single charges have x in 7 bytes, and then 7 bytes for the sum of all
+-- charges before the oldest, and 14 for each entry: its time, and the sum of all charges up to and including it.
+--
+-- A tag has what is needed to read a balance whose rule has changed: the letter of the arithmetic; 8 times the length of a
+-- first number plus the length of a second one; these numbers; of a total its run in 7 bytes; and 2 bytes that mark the rule.
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
 local now, live = tonumber(ARGV[1]), false
@@ -14,7 +16,7 @@ end
 
 local function start(at, per) return at - at % per end
 
--- number reads 7 bytes at position p.
+-- number reads 7 bytes at a position.
 local function number(s, p)
   local a, b, c, d, e, f, g = string.byte(s, p, p + 6)
   return (((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f) * 256 + g
@@ -79,42 +81,58 @@ local function push(p, at, amount)
   return {s = p.s .. bytes(at) .. bytes(total + amount), n = p.n + 1, before = p.before}
 end
 
--- reading returns, of a tag, what is needed to read balances that bear it.
-local function reading(tag)
-  local kind = string.sub(tag, 1, 1)
-  local a, b, c = string.match(string.sub(tag, 2), '^(%w+)%.?(%w*)%.?(%w*)')
-  local tick = (kind == 'M' or kind == 'V') and 1000 or 1
-  a, b, c = tonumber(a, 36), tonumber(b, 36), tonumber(c, 36)
-  if kind == 'm' or kind == 'M' then return {kind = 'm', drain = a, unit = b, tick = tick} end
-  if kind == 'v' or kind == 'V' then return {kind = 'v', per = a, tick = tick, weight = a / tick} end
-  if kind == 'b' then return {kind = kind, soft = a, per = b, tick = 1} end
-  if kind == 't' then return {kind = kind, soft = a, per = b, run = c, tick = 1} end
-  return {kind = kind, per = a, tick = 1}
+-- short reads the bytes from one position to another.
+local function short(s, first, last)
+  local x = 0
+  for p = first, last do x = x * 256 + string.byte(s, p) end
+  return x
 end
 
--- parse returns the balance in a value, and its tag; nil if it is none.
+-- reading returns, of a tag or what begins with one, what is needed to read balances that bear it, and how long it is.
+local function reading(v)
+  local kind, lengths = string.sub(v, 1, 1), string.byte(v, 2)
+  local first = floor(lengths / 8)
+  local a, b, n = short(v, 3, 2 + first), short(v, 3 + first, 2 + first + lengths % 8), 4 + first + lengths % 8
+  local tick = (kind == 'M' or kind == 'V') and 1000 or 1
+  if kind == 'm' or kind == 'M' then return {kind = 'm', drain = a, unit = b, tick = tick}, n end
+  if kind == 'v' or kind == 'V' then return {kind = 'v', per = b, tick = tick, weight = b / tick}, n end
+  if kind == 'b' then return {kind = kind, soft = a, per = b, tick = 1}, n end
+  if kind == 't' then return {kind = kind, soft = a, per = b, run = number(v, n - 1), tick = 1}, n + 7 end
+  return {kind = kind, per = b, tick = 1}, n
+end
+
+-- parse returns the balance in a value, and the rule it was counted by; nil if it is none.
 local function parse(v)
-  local tag, owed, last, x, at = string.match(v, '^([mMwvVlbt][%w%.]+) (%d+) (%d+) (%d+)()')
-  if not tag then return nil end
-  local kind = string.sub(tag, 1, 1)
-  local b = {owed = tonumber(owed), last = tonumber(last), since = tonumber(x)}
-  if kind == 'm' or kind == 'M' or kind == 'w' then b.since = b.last - b.since end
-  if kind ~= 'l' and kind ~= 't' then
-    if at ~= #v + 1 then return nil end
-    return b, tag
+  if #v < 18 or not string.find(v, '^[mMwvVlbt]') or string.byte(v, 2) > 63 then return nil end
+  local lengths = string.byte(v, 2)
+  if #v < 32 + floor(lengths / 8) + lengths % 8 and string.sub(v, 1, 1) == 't' then return nil end
+  local r, n = reading(v)
+  if #v < n + 14 then return nil end
+  local b = {last = number(v, n + 1), owed = number(v, n + 8), tag = string.sub(v, 1, n)}
+  if r.kind ~= 'l' and r.kind ~= 't' then
+    if #v > n + 21 then return nil end
+    b.since = short(v, n + 15, #v)
+    if r.kind == 'm' or r.kind == 'w' then b.since = b.last - b.since end
+    return b, r
   end
-  local before, entries = string.match(v, '^ (%d+)\n()', at)
-  if not before or (#v + 1 - entries) % 14 > 0 then return nil end
-  b.past = {s = string.sub(v, entries), n = (#v + 1 - entries) / 14, before = tonumber(before)}
-  return b, tag
+  if #v < n + 28 or (#v - n) % 14 > 0 then return nil end
+  b.since = number(v, n + 15)
+  b.past = {s = string.sub(v, n + 29), n = (#v - n - 28) / 14, before = number(v, n + 22)}
+  return b, r
 end
 
 -- save writes a balance that is full again at over, in microseconds: the key goes in the millisecond after.
 local function save(key, tag, r, b, over)
   local x = b.since
   if r.kind == 'm' or r.kind == 'w' then x = b.last - b.since end
-  local v = string.format('%s %.0f %.0f %.0f', tag, b.owed, b.last, x)
-  if b.past then v = v .. string.format(' %.0f\n', b.past.before) .. b.past.s end
+  local v = tag .. bytes(b.last) .. bytes(b.owed)
+  if b.past then
+    v = v .. bytes(x) .. bytes(b.past.before) .. b.past.s
+  elseif x > 1099511627775 then
+    v = v .. bytes(x)
+  elseif x > 0 then
+    v = v .. string.sub(bytes(x), 3)
+  end
   if live then
     redis.call('SET', key, v, 'PXAT', string.format('%.0f', ceil(over / 1000)))
   else

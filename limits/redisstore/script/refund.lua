@@ -78,11 +78,10 @@ local wrong = 0
 for i = 1, #KEYS do
   local v = redis.call('GET', KEYS[i])
   if v then
-    local b, tag = parse(v)
+    local b, r = parse(v)
     if b then
-      local r = reading(tag)
       local after = refund(r, b, tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1]))
-      if after then save(KEYS[i], tag, r, after, max(full(r, after), now)) end
+      if after then save(KEYS[i], b.tag, r, after, max(full(r, after), now)) end
     else
       wrong = i
     end

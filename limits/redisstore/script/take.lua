@@ -212,10 +212,10 @@ for i = 1, keys do
   if r.kind == 'l' or r.kind == 't' then b.past = only(0, 0) end
   local v = redis.call('GET', KEYS[i])
   if v then
-    local kept, bears = parse(v)
+    local kept, old = parse(v)
     if not kept then return {-2, i} end
     b = kept
-    if bears ~= tag then b = convert(r, kept, reading(bears)) end
+    if kept.tag ~= tag then b = convert(r, kept, old) end
   end
   found[i] = {b.owed, b.last, b.since}
   measure(r, b)
