@@ -29,6 +29,7 @@ const stopWithin = 9 * time.Second
 // demo is the whole running program. open makes it, serve sets it going, stop ends it.
 type demo struct {
 	config    *configfile.Config
+	watch     *configfile.Watch // nil without a file
 	tokens    []pumpkin.Token
 	made      string // the token that was made up, so that a person has to be told; else empty
 	tourToken string // the tour's own
@@ -55,13 +56,9 @@ func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error
 		metrics: telemetry.New(), meter: stats.New(), uncounted: make(map[string]bool),
 		stopping: make(chan struct{}), failed: make(chan error, 2), cancel: func() {},
 	}
-	own := program()
-	d.config = &own
-	var err error
-	if o.config != "" {
-		if d.config, err = configfile.Load(o.config, own); err != nil {
-			return nil, err // says path, line, what and how to mend it
-		}
+	err := d.load(o)
+	if err != nil {
+		return nil, err
 	}
 	if d.tokens, d.made, err = pumpkin.AdminTokens(d.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
 		if line := d.config.Pumpkin.TokenFileLine; line > 0 {
@@ -168,6 +165,7 @@ func whoMayLook(free, guarded http.Handler) http.Handler {
 
 // serve starts serving on both listeners.
 func (d *demo) serve() {
+	d.follow()
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel = cancel
 	d.wg.Go(func() { d.meter.Run(ctx, d.gauges) })

@@ -278,7 +278,7 @@ func TestTheExampleFileIsTheBuiltInConfiguration(t *testing.T) {
 	if got, want := d.config.Shed.Concurrency, own.Shed.Concurrency; got != want {
 		t.Errorf("concurrency %+v, built in %+v", got, want)
 	}
-	if got, want := d.config.Pumpkin, own.Pumpkin; got != want {
+	if got, want := fmt.Sprintf("%+v", d.config.Pumpkin), fmt.Sprintf("%+v", own.Pumpkin); got != want {
 		t.Errorf("pumpkin %+v, built in %+v", got, want)
 	}
 	if got, want := d.config.Shed.Health.WarmUp, own.Shed.Health.WarmUp; got != want {
