@@ -25,7 +25,7 @@ type app struct {
 	every    time.Duration   // between two events of a stream
 }
 
-// routes makes the Echo app: the measuring of the live page outermost, then Spillway, then the handlers. Protecting an app
+// routes makes the Echo app: the numbering of arrivals outermost, then Spillway, then the handlers. Protecting an app
 // is the one line with echomw.
 func (d *demo) routes() (*echo.Echo, error) {
 	e := echo.New()
@@ -40,7 +40,7 @@ func (d *demo) routes() (*echo.Echo, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Use(d.measure, protect)
+	e.Use(d.number, protect)
 
 	a := &app{backend: backend.New(backend.SlotCount), stopping: d.stopping, every: time.Second}
 	e.GET("/api/items", a.items)
@@ -52,10 +52,12 @@ func (d *demo) routes() (*echo.Echo, error) {
 	if err := registry.Register(d.metrics); err != nil {
 		return nil, fmt.Errorf("register the metrics: %w", err)
 	}
-	page := web.Handler()
+	page, err := d.page()
+	if err != nil {
+		return nil, err
+	}
 	d.aside(e, "/healthz", middleware.Livez())
 	d.aside(e, "/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	d.aside(e, "/demo/stats", http.HandlerFunc(d.stats))
 	for _, path := range web.Paths() {
 		d.aside(e, path, page)
 	}
@@ -68,7 +70,7 @@ func (d *demo) routes() (*echo.Echo, error) {
 	return e, nil
 }
 
-// aside serves what is no business of the app, and so not counted on the live page; GET and HEAD unless methods are named.
+// aside serves what is no business of the app, and so not numbered; GET and HEAD unless methods are named.
 func (d *demo) aside(e *echo.Echo, path string, h http.Handler, methods ...string) {
 	if len(methods) == 0 {
 		methods = []string{http.MethodGet, http.MethodHead}
@@ -83,25 +85,16 @@ const (
 	eventsPath = "/api/events"
 )
 
-// arrivalKey is where measure leaves the number of the request, counted over all that arrived for the app.
+// arrivalKey is where number leaves the number of the request, counted over all that arrived for the app.
 const arrivalKey = "arrival"
 
-// measure counts what arrives for the app and how long its answers take, as a client would see it: from outside of
-// everything. The time of streams and of orders says nothing about the app's pace: they take long on purpose.
-func (d *demo) measure(next echo.HandlerFunc) echo.HandlerFunc {
+// number counts what arrives for the app, from outside of everything, so that an order can tell as which arrival it came.
+func (d *demo) number(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if d.uncounted[c.Path()] {
-			return next(c)
+		if !d.uncounted[c.Path()] {
+			c.Set(arrivalKey, d.arrivals.Add(1))
 		}
-		begin := time.Now()
-		c.Set(arrivalKey, d.meter.Arrived())
-		if err := next(c); err != nil {
-			c.Error(err) // writes the answer, so that its status is known here
-		}
-		if c.Path() != ordersPath && c.Path() != eventsPath {
-			d.meter.Answered(c.Response().Status, time.Since(begin))
-		}
-		return nil
+		return next(c)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/examples/demo/stats"
 	"github.com/spillway-go/spillway/examples/demo/web"
+	"github.com/spillway-go/spillway/shed"
 )
 
 func TestEachRouteAnswersAsItsKind(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAReportCostsFiveAndExemptRoutesNothing(t *testing.T) {
 	if answer.StatusCode != 429 || answer.Header.Get("Retry-After") == "" || !strings.Contains(body, "over_limit") {
 		t.Errorf("the fifth report: %d, Retry-After %q, %s; want 429, a time, over_limit", answer.StatusCode, answer.Header.Get("Retry-After"), body)
 	}
-	for _, path := range []string{"/healthz", "/metrics", "/", "/assets/app.js", "/demo/stats", "/pumpkin.json"} {
+	for _, path := range []string{"/healthz", "/metrics", "/", "/assets/live.js", "/assets/demo.js", "/demo/stats", "/pumpkin.json"} {
 		answer, _ := answered(t, request(t, "GET", d.url(path), "", "X-API-Key", "reader"))
 		if answer.StatusCode != 200 || answer.Header.Get("RateLimit") != "" {
 			t.Errorf("%s for a client over its quota: %d, RateLimit %q; want 200 and none", path, answer.StatusCode, answer.Header.Get("RateLimit"))
@@ -119,15 +119,18 @@ func TestTheDebugViewIsForThisMachineAndForBearers(t *testing.T) {
 	}
 }
 
-// polled asks for the statistics as the page does.
-func polled(t *testing.T, d *demo) (s struct {
-	Ticks []stats.Tick
-	statistics
+// polled asks for the statistics as the page does, until they are about offered requests.
+func polled(t *testing.T, d *demo, offered int64) (s struct {
+	Ticks []shed.Moment
+	Total shed.Flow
+	Extra beside
 }) {
 	t.Helper()
-	_, body := answered(t, request(t, "GET", d.url("/demo/stats?after=0"), ""))
-	if err := json.Unmarshal([]byte(body), &s); err != nil {
-		t.Fatalf("%v: %s", err, body)
+	for s.Total.Offered < offered {
+		_, body := answered(t, request(t, "GET", d.url("/demo/stats?after=0"), ""))
+		if err := json.Unmarshal([]byte(body), &s); err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
 	}
 	return s
 }
@@ -137,10 +140,24 @@ func TestThePageSeesWhatBecameOfEveryRequest(t *testing.T) {
 	for range 25 {
 		answered(t, request(t, "GET", d.url("/api/items"), "", "X-API-Key", "greedy"))
 	}
-	d.meter.Close(stats.Gauges{})
-	got := polled(t, d)
+	got := polled(t, d, 25)
 	sum := got.Total.Served + got.Total.Delayed + got.Total.Over + got.Total.Full
-	if got.Total.Offered != 25 || sum != 25 || got.Total.Over != 5 || len(got.Ticks) == 0 || !got.Controls {
+	if got.Total.Offered != 25 || sum != 25 || got.Total.Over != 5 || len(got.Ticks) == 0 || !got.Extra.Controls {
 		t.Errorf("%+v; want 25 offered, all accounted for, 5 over their quota, and the buttons usable", got)
+	}
+}
+
+func TestOperatorsHaveTheLivePageToo(t *testing.T) {
+	d := started(t)
+	admin := "http://" + d.admin.Addr().String() + "/dashboard/"
+	for path, holds := range map[string]string{"": "<title>Spillway", "assets/live.js": "spillway:stats", "stats": `"ticks":[`} {
+		if answer, body := answered(t, request(t, "GET", admin+path, "")); answer.StatusCode != 200 || !strings.Contains(body, holds) {
+			t.Errorf("/dashboard/%s: %d %.100q; want 200 with %q", path, answer.StatusCode, body, holds)
+		}
+	}
+	r := request(t, "GET", admin, "")
+	r.Host = "attacker.example"
+	if answer, _ := answered(t, r); answer.StatusCode != 401 {
+		t.Errorf("under a made-up host name: %d, want 401", answer.StatusCode)
 	}
 }

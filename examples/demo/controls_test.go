@@ -211,7 +211,7 @@ func TestWithoutALoopbackListenerThereAreNoButtons(t *testing.T) {
 
 func TestNoTokenIsInThePage(t *testing.T) {
 	d := started(t)
-	for _, path := range []string{"/", "/assets/app.js", "/assets/banner.js", "/demo/stats", "/pumpkin.json", "/metrics"} {
+	for _, path := range []string{"/", "/assets/live.js", "/assets/demo.js", "/assets/banner.js", "/demo/stats", "/pumpkin.json", "/metrics"} {
 		if _, body := answered(t, request(t, http.MethodGet, d.url(path), "")); strings.Contains(body, testToken) {
 			t.Errorf("%s holds the admin token", path)
 		}

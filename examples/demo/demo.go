@@ -10,11 +10,11 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/demo/load"
-	"github.com/spillway-go/spillway/examples/demo/stats"
 	"github.com/spillway-go/spillway/examples/demo/tour"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/pumpkin"
@@ -38,14 +38,13 @@ type demo struct {
 	shedder       *shed.Shedder
 	pumpkin       *pumpkin.Pumpkin
 	metrics       *telemetry.Metrics
-	meter         *stats.Meter
+	arrivals      atomic.Int64 // for the app
 	controls      *controls       // nil unless the public listener is loopback
-	uncounted     map[string]bool // paths that the live page does not count
+	uncounted     map[string]bool // paths that are no business of the app
 	servers       [2]*http.Server
 
 	stopping chan struct{} // closed when streams have to end
 	failed   chan error    // a server that ended by itself
-	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 }
 
@@ -53,7 +52,7 @@ type demo struct {
 // Nothing is served yet. An error is one line for a person, or one for each mistake in a configuration file.
 func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error) {
 	d := &demo{
-		metrics: telemetry.New(), meter: stats.New(), uncounted: make(map[string]bool),
+		metrics: telemetry.New(), uncounted: make(map[string]bool),
 		stopping: make(chan struct{}), failed: make(chan error, 2), cancel: func() {},
 	}
 	err := d.load(o)
@@ -118,10 +117,7 @@ func (d *demo) build(log *slog.Logger) (err error) {
 	}
 	cfg := d.config.Shed
 	cfg.Features = d.pumpkin
-	cfg.Observer = shed.ObserverFunc(func(e shed.Event) {
-		d.metrics.Observe(e)
-		d.meter.Observe(e)
-	})
+	cfg.Observer = d.metrics
 	if d.shedder, err = shed.New(cfg); err != nil {
 		return err
 	}
@@ -148,11 +144,13 @@ func (d *demo) operators() http.Handler {
 		middleware.DebugSection{Name: "pumpkin", Read: func() any { return d.pumpkin.Status() }},
 	)
 	mux.Handle("GET /debug/spillway", whoMayLook(debug, d.pumpkin.Authorize(debug)))
+	live := middleware.Dashboard(d.shedder)
+	mux.Handle("GET /dashboard/", whoMayLook(live, d.pumpkin.Authorize(live)))
 	return mux
 }
 
-// whoMayLook shows the debug view, which names no client, to everybody on this machine: a person on call has no time to look
-// for the token. A page that was tricked into asking by a made-up host name, and everybody else, needs the token.
+// whoMayLook shows the debug view and the live page, which name no client, to everybody on this machine: a person on call has
+// no time to look for the token. A page that was tricked into asking by a made-up host name, and everybody else, needs the token.
 func whoMayLook(free, guarded http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if loopbackHost(r.RemoteAddr) && loopbackHost(r.Host) && r.Header.Get("Authorization") == "" {
@@ -166,9 +164,6 @@ func whoMayLook(free, guarded http.Handler) http.Handler {
 // serve starts serving on both listeners.
 func (d *demo) serve() {
 	d.follow()
-	ctx, cancel := context.WithCancel(context.Background())
-	d.cancel = cancel
-	d.wg.Go(func() { d.meter.Run(ctx, d.gauges) })
 	for i, l := range []net.Listener{d.public, d.admin} {
 		d.wg.Go(func() {
 			if err := d.servers[i].Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -197,7 +192,6 @@ func (d *demo) stop() error {
 	}
 	wg.Wait()
 	err := ctx.Err()
-	d.cancel()
 	d.release()
 	d.wg.Wait()
 	if err != nil {
@@ -219,16 +213,6 @@ func (d *demo) release() {
 	if d.pumpkin != nil {
 		d.pumpkin.Close()
 	}
-}
-
-// gauges reads the state for the live page.
-func (d *demo) gauges() stats.Gauges {
-	s := d.shedder.Status()
-	g := stats.Gauges{Limit: s.Limit, InFlight: s.InFlight, Waiting: s.Waiting + s.Parked, Pressure: -1}
-	if s.Health.State.Known() {
-		g.Pressure = s.Health.Pressure
-	}
-	return g
 }
 
 // target is where the tour goes.

@@ -6,7 +6,7 @@
 //	go run ./examples/demo -config FILE    with the rules of a YAML file, such as examples/demo/spillway.yaml
 //
 // Where to look: defaults.go is what an app configures, app.go how it is wrapped, demo.go how it starts and stops. The rest
-// is the stage: backend (the app's capacity), load (the child process that makes the load), stats and web (the live page),
+// is the stage: backend (the app's capacity), load (the child process that makes the load), web (the live page),
 // tour (the scenarios).
 package main
 

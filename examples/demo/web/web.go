@@ -1,93 +1,83 @@
-// Package web holds the demo's live page: what it is made of, and under which headers it is served. The page brings its
-// own small script for the charts, loads nothing from the network, and runs under a policy that would not let it.
+// Package web holds what the demo adds to middleware.Dashboard, and serves both as its live page: the buttons, the pumpkin's
+// banner, and commands to copy. It loads nothing from the network, and runs under a policy that would not let it.
 package web
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
-	"fmt"
-	"io/fs"
+	"html/template"
 	"net/http"
 	"path"
+	"slices"
+	"strings"
+
+	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/shed"
 )
 
-//go:embed assets
+//go:embed assets parts
 var files embed.FS
 
-// Policy is the Content-Security-Policy of the page: own files only, no inline script or style, no frames, no forms.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// Icon is where browsers look for an icon when no page tells them, and Stats where the page asks for its numbers.
+const (
+	Icon  = "/favicon.ico"
+	Stats = "/demo/stats"
+)
 
-// types are the media types of the assets; whatever the machine's own tables say, these are what is sent.
-var types = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
+// own are the demo's own files, by the path they are served at.
+var own = map[string]string{
+	"/assets/demo.js":   "text/javascript; charset=utf-8",
+	"/assets/banner.js": "text/javascript; charset=utf-8",
+	"/assets/demo.css":  "text/css; charset=utf-8",
 }
 
-// asset is one file, ready to be sent.
-type asset struct {
-	body, media, tag string
-}
-
-// Icon is where browsers look for an icon when no page tells them.
-const Icon = "/favicon.ico"
-
-// Paths lists what Handler serves: the page at "/", its files under /assets/, and the icon where browsers look for it.
+// Paths lists what Handler serves: the page at "/", its files under /assets/, the icon where browsers look for it, and Stats.
 func Paths() []string {
-	var paths []string
-	for p := range assets() {
+	paths := []string{Icon, Stats}
+	for _, p := range middleware.DashboardPaths() {
+		if p != "/stats" {
+			paths = append(paths, p)
+		}
+	}
+	for p := range own {
 		paths = append(paths, p)
 	}
+	slices.Sort(paths)
 	return paths
 }
 
-// Handler serves the page and its files.
-func Handler() http.Handler {
-	all := assets()
+// Handler serves the page about s, its files and its numbers. Capacity is what the app can do in a second, and extra what the
+// buttons are doing.
+func Handler(s *shed.Shedder, capacity int, extra func() any) (http.Handler, error) {
+	page, err := middleware.DashboardWithConfig(middleware.DashboardConfig{
+		Shedder: s, Title: "Spillway live demo", Capacity: capacity,
+		Intro: part("intro"), Aside: part("aside"), Foot: part("foot"),
+		Styles: []string{"/assets/demo.css"}, Scripts: []string{"/assets/demo.js"}, Stats: Stats, Extra: extra,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, ok := all[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
+		if r.URL.Path == Icon {
+			r = r.Clone(r.Context())
+			r.URL.Path = "/assets/icon.svg"
+		}
+		media, mine := own[r.URL.Path]
+		if !mine {
+			page.ServeHTTP(w, r)
 			return
 		}
 		h := w.Header()
-		h.Set("Content-Type", a.media)
-		h.Set("Content-Security-Policy", Policy)
+		h.Set("Content-Type", media)
+		h.Set("Content-Security-Policy", middleware.DashboardPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", a.tag)
-		if r.Header.Get("If-None-Match") == a.tag {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		h.Set("Content-Length", fmt.Sprint(len(a.body)))
-		fmt.Fprint(w, a.body)
-	})
+		http.ServeFileFS(w, r, files, strings.TrimPrefix(path.Clean(r.URL.Path), "/"))
+	}), nil
 }
 
-// assets reads the embedded files, by the path they are served at.
-func assets() map[string]asset {
-	all := make(map[string]asset)
-	// The files are part of the program: reading them cannot fail.
-	fs.WalkDir(files, "assets", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		body, err := files.ReadFile(name)
-		sum := sha256.Sum256(body)
-		all["/"+name] = asset{
-			body:  string(body),
-			media: types[path.Ext(name)],
-			tag:   `"` + base64.RawURLEncoding.EncodeToString(sum[:9]) + `"`,
-		}
-		return err
-	})
-	all["/"] = all["/assets/index.html"]
-	all[Icon] = all["/assets/icon.svg"]
-	delete(all, "/assets/index.html")
-	return all
+// part is a piece of the page. The files are part of the program: reading them cannot fail.
+func part(name string) template.HTML {
+	text, _ := files.ReadFile("parts/" + name + ".html")
+	return template.HTML(text) // our own file, not anybody's input
 }

@@ -1,7 +1,7 @@
-// The page: asks for the ticks it does not have yet, keeps the last minute of them, and shows them as numbers, a sentence
-// and charts.
+// The page: asks for the ticks it does not have yet, keeps the last minute of them, and shows them as numbers, a sentence,
+// charts and tables. Each answer is also dispatched on the document as the event "spillway:stats", for scripts of a page that
+// has more to show.
 
-import {Banner} from "./banner.js";
 import {Chart} from "./chart.js";
 
 const SPAN = 300; // ticks in the charts' width: a minute of fifths of a second
@@ -16,18 +16,20 @@ const NAMES = {
   full: "refused because we are full", off: "refused because it is switched off",
 };
 const STATES = {
-  lost: "No answer from the demo – is it still running?",
+  lost: "No answer – is the program still running?",
   full: "Full: what fits is served, the rest is refused at once",
   quota: "A client is over its quota and was told so",
   waiting: "Busy: some wait a moment for their turn",
   calm: "Calm: everything is served at once",
-  idle: "Idle: nobody asks – press a button",
+  idle: "Idle: nobody asks",
 };
 
 const $ = (id) => document.getElementById(id);
 const number = (n) => Math.round(n).toLocaleString("en");
+const ms = (n) => n < 10 ? n.toLocaleString("en", {maximumFractionDigits: 1}) : number(n);
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
+let capacity = 0; // requests per second, if the page was told
 const points = []; // one for each tick, oldest first, with rates over the second up to it
 let received = 0; // when the newest came, on performance.now()'s clock
 let failures = 0;
@@ -37,7 +39,7 @@ const charts = [
     stacked: true,
     least: 40,
     lines: 4,
-    marks: [{at: 800, text: "capacity 800/s"}],
+    marks: [],
     series: [
       ...["served", "delayed", "over", "off", "full"].map((kind) => ({of: (p) => p.rate[kind], ink: kind, fill: true})),
       {of: (p) => p.rate.offered, ink: "offered", fill: false},
@@ -45,7 +47,6 @@ const charts = [
   }),
   new Chart($("time-chart"), {
     least: 50,
-    marks: [{at: 250, text: "too late from 250 ms"}],
     series: [{of: (p) => known(p.p99), ink: "full", fill: false}, {of: (p) => known(p.p50), ink: "served", fill: true}],
   }),
   new Chart($("room-chart"), {
@@ -72,7 +73,7 @@ function known(value) {
 async function poll() {
   try {
     const after = points.at(-1)?.seq ?? 0;
-    const answer = await fetch(`/demo/stats?after=${after}`, {cache: "no-store", signal: AbortSignal.timeout(5000)});
+    const answer = await fetch(`${document.body.dataset.stats}?after=${after}`, {cache: "no-store", signal: AbortSignal.timeout(5000)});
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     take(await answer.json());
     failures = 0;
@@ -83,9 +84,14 @@ async function poll() {
   setTimeout(poll, document.hidden ? 2000 : POLL * Math.min(1 + failures, 8));
 }
 
-function take({ticks, total, controls, play}) {
+function take(answer) {
+  const {ticks, total, state} = answer;
+  if (answer.capacity && answer.capacity !== capacity) {
+    capacity = answer.capacity;
+    charts[0].marks = [{at: capacity, text: `capacity ${number(capacity)}/s`}];
+  }
   for (const tick of ticks) {
-    if (tick.seq <= (points.at(-1)?.seq ?? 0)) points.length = 0; // the demo was started anew
+    if (tick.seq <= (points.at(-1)?.seq ?? 0)) points.length = 0; // the program was started anew
     const window = [...points.slice(-(PER_SECOND - 1)), tick];
     tick.rate = Object.fromEntries(KINDS.map((kind) => [kind, sum(window, kind)]));
     tick.goodput = sum(window, "good");
@@ -94,10 +100,11 @@ function take({ticks, total, controls, play}) {
   points.splice(0, points.length - SPAN - 2 * BEHIND);
   if (ticks.length > 0) received = performance.now();
   for (const kind of KINDS) $(`total-${kind}`).textContent = number(total[kind]);
-  showControls(controls, play);
+  showTables(state);
   const last = points.at(-1);
   if (last) showNumbers(last);
   if (still.matches) draw();
+  document.dispatchEvent(new CustomEvent("spillway:stats", {detail: answer}));
 }
 
 function sum(window, kind) {
@@ -109,13 +116,41 @@ function sum(window, kind) {
 function showNumbers(last) {
   for (const kind of KINDS) $(`rate-${kind}`).textContent = number(last.rate[kind]);
   $("goodput").textContent = number(last.goodput);
-  $("p50").textContent = last.p50 < 0 ? "–" : last.p50;
-  $("p99").textContent = last.p99 < 0 ? "–" : last.p99;
+  $("p50").textContent = last.p50 < 0 ? "–" : ms(last.p50);
+  $("p99").textContent = last.p99 < 0 ? "–" : ms(last.p99);
   $("in-flight").textContent = number(last.in_flight);
   $("limit").textContent = number(last.limit);
   $("waiting").textContent = number(last.waiting);
   $("pressure").textContent = last.pressure < 0 ? "–" : number(last.pressure * 100);
   say(stateOf(last));
+}
+
+/** Shows rows in a table body; the text that stands there without any is kept. */
+function fill(body, rows) {
+  if (rows.length === 0) return;
+  const key = JSON.stringify(rows);
+  if (body.dataset.shown === key) return;
+  body.dataset.shown = key;
+  body.replaceChildren(...rows.map((cells) => {
+    const row = document.createElement("tr");
+    cells.forEach((text, i) => {
+      const cell = document.createElement(i === 0 ? "th" : "td");
+      if (i === 0) cell.scope = "row";
+      cell.textContent = text;
+      row.append(cell);
+    });
+    return row;
+  }));
+}
+
+function showTables({rules, refused, signals}) {
+  fill($("rules"), (rules ?? []).map((r) => [
+    r.shadow ? `${r.name} (only watches)` : r.name, r.rule, number(r.admitted), number(r.delayed), number(r.shadow ? r.would_refuse : r.refused),
+  ]));
+  fill($("reasons"), Object.entries(refused ?? {}).sort((a, b) => b[1] - a[1]).map(([reason, n]) => [reason, number(n)]));
+  fill($("signals"), (signals ?? []).filter((s) => s.state !== "absent").map((s) => [
+    s.signal, s.state, s.state === "ok" || s.state === "stale" ? `${number(s.pressure * 100)} %` : "–",
+  ]));
 }
 
 function stateOf({rate, waiting}) {
@@ -140,9 +175,9 @@ function describe() {
   const last = points.at(-1);
   if (!last) return;
   const flows = KINDS.map((kind) => `${number(last.rate[kind])} ${NAMES[kind]}`).join(", ");
-  $("flow-chart").ariaLabel = `Requests per second, now: ${flows}. Capacity 800.`;
+  $("flow-chart").ariaLabel = `Requests per second, now: ${flows}.${capacity ? ` Capacity ${number(capacity)}.` : ""}`;
   $("time-chart").ariaLabel = last.p99 < 0 ? "Answer times: nothing served in the last second."
-    : `Answer times of the served, now: half within ${last.p50} ms, 99 percent within ${last.p99} ms.`;
+    : `Answer times of the served, now: half within ${ms(last.p50)} ms, 99 percent within ${ms(last.p99)} ms.`;
   $("room-chart").ariaLabel = `Now ${last.in_flight} in flight of ${last.limit} allowed, ${last.waiting} waiting.`;
   $("pressure-chart").ariaLabel = last.pressure < 0 ? "Pressure: not known yet."
     : `Pressure, now: ${number(last.pressure * 100)} percent.`;
@@ -167,74 +202,6 @@ function frame(now) {
   requestAnimationFrame(frame);
 }
 
-// ---- buttons ----
-
-const plays = [...document.querySelectorAll("[data-play]")];
-const pumpkin = $("pumpkin");
-let usable = true;
-
-function showControls(controls, play) {
-  if (controls !== usable) {
-    usable = controls;
-    for (const button of [...plays, pumpkin]) button.disabled = !controls;
-    if (!controls) tell("The buttons work only when the demo listens on a loopback address.");
-  }
-  // Not disabled, or who has just pressed a button with the keyboard would lose the place. The demo refuses a second one.
-  for (const button of plays) button.ariaDisabled = String(play.running !== "");
-  if (play.text) tell(play.text);
-}
-
-function tell(text) {
-  if ($("result").textContent !== text) $("result").textContent = text;
-}
-
-async function press(path, body) {
-  try {
-    const answer = await fetch(path, {method: "POST", body});
-    if (!answer.ok) tell((await answer.json()).detail ?? `The demo answered ${answer.status}.`);
-    return answer.ok;
-  } catch {
-    tell("The demo does not answer.");
-    return false;
-  }
-}
-
-for (const button of plays) {
-  button.addEventListener("click", () => {
-    if (button.ariaDisabled === "true") tell("Something is running already; wait until it is done.");
-    else press(`/demo/${button.dataset.play}`);
-  });
-}
-
-const banner = new Banner($("banner-status"), $("banner-alert"), (state) => {
-  const on = (state.items ?? []).some((item) => item.id === "demo");
-  pumpkin.ariaPressed = String(on);
-  pumpkin.textContent = on ? "Pumpkin off" : "Pumpkin on";
-});
-
-pumpkin.addEventListener("click", async () => {
-  const on = pumpkin.ariaPressed !== "true";
-  if (await press("/demo/pumpkin", new URLSearchParams({on}))) banner.poll();
-});
-
-for (const item of document.querySelectorAll("#commands li")) {
-  const code = item.querySelector("code");
-  code.textContent = code.dataset.command.replaceAll("ORIGIN", location.origin);
-  const button = item.querySelector("button");
-  button.ariaLabel = `Copy: ${code.textContent}`;
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-      button.textContent = "Copied";
-    } catch {
-      getSelection().selectAllChildren(code);
-      button.textContent = "Selected";
-    }
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  });
-}
-
 poll();
-banner.poll();
 setInterval(describe, 5000);
 requestAnimationFrame(frame);
