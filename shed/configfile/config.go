@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +21,9 @@ type Config struct {
 	Shed shed.Config
 	// Pumpkin is what the file says about the banner and its admin endpoints.
 	Pumpkin Pumpkin
+	// Upstreams is where requests are forwarded to, by the names of routes, and DefaultUpstream for all others. It is for
+	// programs that forward; a program in which it is nil refuses the key.
+	Upstreams map[string]*url.URL
 }
 
 // Load reads the file at path and lays it over the program's own configuration, as Parse does. When the file cannot be read
@@ -115,6 +120,7 @@ func (c *Config) read(o object, folder string) {
 	before, routes := len(o.found), &c.Shed.Routes
 	if all, there := o.sections("routes"); there {
 		c.Shed.Routes = routeList(all, c.Shed.Routes)
+		c.Upstreams = upstreams(all, c.Shed.Routes, c.Upstreams)
 	}
 	if len(o.found) > before {
 		routes = nil
@@ -138,6 +144,7 @@ func (c *Config) read(o object, folder string) {
 // clone copies c with all the slices that may end up in the result.
 func (c Config) clone() Config {
 	c.Shed.Routes = slices.Clone(c.Shed.Routes)
+	c.Upstreams = maps.Clone(c.Upstreams)
 	c.Shed.Clients.Identify = slices.Clone(c.Shed.Clients.Identify)
 	c.Shed.Clients.TrustedProxies = slices.Clone(c.Shed.Clients.TrustedProxies)
 	c.Shed.Clients.ExemptFrom = slices.Clone(c.Shed.Clients.ExemptFrom)

@@ -24,9 +24,7 @@ var routeShape = shape{
 		{name: "feature", kind: kindText},
 		{name: "long_lived", kind: kindSection, in: &longLivedShape},
 		{name: "exempt", kind: kindBoolean},
-	},
-	later: map[string]string{
-		"upstream": "remove it: choose the upstream in the program",
+		{name: "upstream", kind: kindText},
 	},
 }
 

@@ -249,7 +249,7 @@ func TestEveryExampleAndDefaultOfTheSchemaIsAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Parse("f", data, Config{}); err != nil {
+			if _, err := Parse("f", data, forwarding()); err != nil {
 				t.Errorf("%v: %v\n%s", path, err, data)
 			}
 			for _, fault := range schemaFaults(t, data) {
@@ -301,12 +301,12 @@ func TestEverythingSetsEveryKeyAndEveryKeyHasAnEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := Parse("f", data, Config{})
+	whole, err := Parse("f", data, forwarding())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, without := range eachKeyRemoved(t, data) {
-		c, err := Parse("f", without, Config{})
+		c, err := Parse("f", without, forwarding())
 		if err == nil && reflect.DeepEqual(c, whole) {
 			t.Errorf("%s: the configuration is the same with and without it", path)
 		}

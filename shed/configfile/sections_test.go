@@ -3,6 +3,7 @@ package configfile
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"testing"
 	"time"
@@ -107,7 +108,7 @@ pumpkin: {admin: {token_file: admin.token}}
 }
 
 func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
-	c, err := Load("testdata/good/everything.yaml", Config{})
+	c, err := Load("testdata/good/everything.yaml", forwarding())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +161,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 68,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
+		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},
 	})
 }
 
