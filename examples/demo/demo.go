@@ -38,7 +38,7 @@ type demo struct {
 	shedder       *shed.Shedder
 	pumpkin       *pumpkin.Pumpkin
 	metrics       *telemetry.Metrics
-	arrivals      atomic.Int64 // for the app
+	arrivals      atomic.Int64    // for the app
 	controls      *controls       // nil unless the public listener is loopback
 	uncounted     map[string]bool // paths that are no business of the app
 	servers       [2]*http.Server
@@ -53,7 +53,7 @@ type demo struct {
 func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error) {
 	d := &demo{
 		metrics: telemetry.New(), uncounted: make(map[string]bool),
-		stopping: make(chan struct{}), failed: make(chan error, 2), cancel: func() {},
+		stopping: make(chan struct{}), failed: make(chan error, 2),
 	}
 	err := d.load(o)
 	if err != nil {
