@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -26,7 +27,7 @@ const (
 	// Misconfigured: somebody has to change something (a missing right, a wrong password, a key of another type at our
 	// name, a server that lacks a command, an error in the script). Nothing was charged to the key that it is about.
 	Misconfigured
-	// Cancelled: the caller's own context ended. Error.Sent tells whether the call was on its way by then.
+	// Cancelled: the context that the call was given ended. Error.Sent tells whether the call was on its way by then.
 	Cancelled
 	// Malformed: the call itself is wrong (no policy, a negative cost). Redis was not asked.
 	Malformed
@@ -95,10 +96,16 @@ func KindOf(err error) (Kind, bool) {
 // failed makes an Error of what the client returned for a call with ctx.
 func failed(ctx context.Context, op string, err error) *Error {
 	kind, sent := classify(err)
-	if kind == Unknown && ctx.Err() != nil || kind == NotExecuted && isContext(err) {
+	if kind == Unknown && ended(ctx) || kind == NotExecuted && isContext(err) {
 		kind = Cancelled
 	}
 	return &Error{Kind: kind, Op: op, Sent: sent, Err: err}
+}
+
+// ended reports whether a context is over. Its deadline is the connection's too, which may notice a moment earlier.
+func ended(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 func isContext(err error) bool {

@@ -263,3 +263,12 @@ func TestBytesPerKey(t *testing.T) {
 		t.Logf("%d bytes for a log of 100", per)
 	}
 }
+
+// field returns what follows a word in a text, up to a comma or the end of the line.
+func field(text, word string) string {
+	_, rest, _ := strings.Cut(text, word)
+	if i := strings.IndexAny(rest, ",\r\n"); i >= 0 {
+		rest = rest[:i]
+	}
+	return rest
+}
