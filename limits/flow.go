@@ -51,8 +51,14 @@ func NewFlow(store Store, charges ...Charge) (*Flow, error) {
 // or context.DeadlineExceeded, at once, if ctx will not last until the turn; what has passed before stays charged, and
 // passed says how much that is. It is ErrNoFlow if nothing can ever pass.
 func (f *Flow) Pass(ctx context.Context, n int64) (passed int64, err error) {
+	passed, _, err = f.pass(ctx, n)
+	return passed, err
+}
+
+// pass is Pass, and returns the decision about the last part.
+func (f *Flow) pass(ctx context.Context, n int64) (passed int64, last Decision, err error) {
 	if f.step == 0 && n > 0 {
-		return 0, ErrNoFlow
+		return 0, last, ErrNoFlow
 	}
 	charges := slices.Clone(f.charges)
 	for passed < n {
@@ -62,22 +68,31 @@ func (f *Flow) Pass(ctx context.Context, n int64) (passed int64, err error) {
 		}
 		d, err := waitAfter(ctx, f.store, charges, f.waits)
 		if err != nil {
-			return passed, err
+			return passed, last, err
 		}
 		if d.Allowed {
-			passed += part
+			passed, last = passed+part, d
 			continue
 		}
 		b := d.Binding()
 		if b.Reason == CostTooLarge { // the turns of a store that is not ours
-			return passed, ErrNoFlow
+			return passed, last, ErrNoFlow
 		}
 		f.waits()
 		if err := pause(ctx, max(b.RetryAfter, time.Microsecond)); err != nil {
-			return passed, err
+			return passed, last, err
 		}
 	}
-	return passed, nil
+	return passed, last, nil
+}
+
+// giveBack returns n of what a decision of pass has charged, which has not passed after all.
+func (f *Flow) giveBack(ctx context.Context, d Decision, n int64) error {
+	for i := range d.Len() {
+		v := d.At(i)
+		v.Cost = min(v.Cost, n)
+	}
+	return f.store.Refund(context.WithoutCancel(ctx), time.Now(), d)
 }
 
 func (f *Flow) waits() {
@@ -114,25 +129,36 @@ func (r *Reader) Read(p []byte) (int, error) {
 }
 
 // Writer writes to another writer at the pace of a flow whose units are bytes. What is charged is charged before it is
-// written.
+// written, and given back if it was not.
 type Writer struct {
+	// Paid is how many bytes have been charged before, and pass freely.
+	Paid int64
+
 	ctx  context.Context
 	to   io.Writer
 	flow *Flow
 }
 
 // NewWriter returns a Writer that gives up when ctx ends.
-func NewWriter(ctx context.Context, to io.Writer, flow *Flow) *Writer { return &Writer{ctx, to, flow} }
+func NewWriter(ctx context.Context, to io.Writer, flow *Flow) *Writer {
+	return &Writer{ctx: ctx, to: to, flow: flow}
+}
 
 // Write implements io.Writer. It returns the flow's errors, and how much was written before.
 func (w *Writer) Write(p []byte) (written int, err error) {
 	for len(p) > 0 {
 		part := p[:min(int64(len(p)), max(w.flow.step, 1))]
-		if _, err := w.flow.Pass(w.ctx, int64(len(part))); err != nil {
+		free := min(w.Paid, int64(len(part)))
+		_, d, err := w.flow.pass(w.ctx, int64(len(part))-free)
+		if err != nil {
 			return written, err
 		}
+		w.Paid -= free
 		n, err := w.to.Write(part)
 		written += n
+		if unwritten := min(int64(len(part)-n), int64(len(part))-free); unwritten > 0 {
+			err = errors.Join(err, w.flow.giveBack(w.ctx, d, unwritten))
+		}
 		if err != nil {
 			return written, err
 		}

@@ -216,3 +216,37 @@ func ExampleNewReader() {
 	body := limits.NewReader(context.Background(), strings.NewReader("an upload"), flow)
 	io.Copy(io.Discard, body) // takes its time when the client has used up its burst
 }
+
+// half is a writer whose other end goes away after so many bytes.
+type half struct{ room int }
+
+func (h *half) Write(p []byte) (int, error) {
+	n := min(len(p), h.room)
+	h.room -= n
+	if n < len(p) {
+		return n, io.ErrClosedPipe
+	}
+	return n, nil
+}
+
+func TestWhatWasNotWrittenIsGivenBackAndWhatWasPaidPassesFreely(t *testing.T) {
+	for _, c := range []struct {
+		paid       int64
+		room, size int
+		left       int64
+	}{
+		{0, 100, 10, 90}, {0, 4, 10, 96}, {0, 0, 10, 100}, {1, 100, 10, 91}, {1, 0, 10, 100}, {1, 4, 10, 97}, {20, 100, 10, 100}, {0, 70, 80, 30},
+	} {
+		flow, store, charge := bytesOf(t, limits.TokenBucket{Capacity: 100, Refill: limits.Rate{Amount: 1, Per: limits.Day}})
+		w := limits.NewWriter(t.Context(), &half{c.room}, flow)
+		w.Paid = c.paid
+		n, err := w.Write(make([]byte, c.size))
+		if want := min(c.room, c.size); n != want || (err == nil) != (want == c.size) {
+			t.Errorf("%+v: wrote %d, %v", c, n, err)
+		}
+		d, err := store.Peek(t.Context(), time.Now(), []limits.Charge{charge})
+		if err != nil || d.At(0).Remaining != c.left {
+			t.Errorf("%+v: %d left, %v", c, d.At(0).Remaining, err)
+		}
+	}
+}

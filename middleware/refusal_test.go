@@ -56,7 +56,7 @@ func TestRefusalLooksTheSameForEveryMethodAndTaste(t *testing.T) {
 	everywhere(t, func(t *testing.T, w world) {
 		s := open(t, 10, limited(bucket("per-client", 0)))
 		srv := w.serve(t, w.wrap(t, middleware.Config{Shedder: s}, ok))
-		for _, accept := range []string{"text/html", "application/xml", "*/*"} {
+		for _, accept := range []string{"application/json, text/html;q=0.9", "application/xml", "*/*"} {
 			p := refused(t, send(t, srv, "GET", "/", "Accept", accept), 429, shed.CostTooLarge)
 			if p.Detail == "" {
 				t.Error("no detail")

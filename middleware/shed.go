@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/spillway-go/spillway/middleware/internal/edge"
@@ -28,6 +29,24 @@ type Config struct {
 	// It must return the names of a fixed set, never a path.
 	Route func(*http.Request) string
 
+	// Cost returns what a request weighs in limits that count requests; 0 or less means its route's cost. Nil means that always.
+	Cost func(*http.Request) int64
+
+	// BeforeAuth is for a middleware in front of the application's authentication, with another one of the same Shedder and with a
+	// Principal behind it. It charges only limits that do not ask who the client is (per ip, ip_prefix, route and global) and finds a
+	// place for the request; the one behind charges the others, once it is known who asks. So guessing passwords is limited by
+	// address, and who is known by name. Without the second middleware limits per client do not hold.
+	BeforeAuth bool
+
+	// Settle may change what a request is charged in the end, by its status and whatever the application has noted: end holds what
+	// the middleware would settle. Nil leaves that as it is. It is not asked after a panic, and where the client has gone away before
+	// anything was said; what was charged then stays.
+	Settle func(r *http.Request, status int, end *shed.Ending)
+
+	// Accounts lets handlers use Charge, Pace and SetCost also where no limit has a unit that only they can count. It costs a copy of
+	// each request.
+	Accounts bool
+
 	// Classify says what the final status of a handler that has returned means for the concurrency limit; nil means
 	// Classify, the function. It is not asked about panics, upgrades, event streams, and clients that went away.
 	Classify func(r *http.Request, status int) shed.Outcome
@@ -38,7 +57,32 @@ type Config struct {
 
 	// HideRateLimit leaves out RateLimit and RateLimit-Policy, where quotas are nobody's business. Retry-After stays.
 	HideRateLimit bool
+
+	// Legacy adds the fields from before the draft, for clients that know only those; the zero value adds none. They describe the
+	// one limit that is nearest to its end. HideRateLimit leaves them out too.
+	Legacy Legacy
+
+	// Render writes refusals instead of the middleware. All fields are set when it is called, and it has to answer with
+	// problem.Status. If it writes nothing the middleware does. Nil means problem documents, and pages for browsers.
+	Render func(w http.ResponseWriter, r *http.Request, rejection *shed.Rejection, problem Problem)
+
+	// NoHTML answers with the problem document also who asks for HTML.
+	NoHTML bool
+
+	// Logger is told at the start, and after a reload, what the configuration leaves open; nil means slog.Default.
+	Logger *slog.Logger
 }
+
+// Legacy is a spelling of quotas from before there was a draft.
+type Legacy = edge.Legacy
+
+// The spellings. Reset is when the quota is whole again; nobody has ever agreed on its unit, so it is part of the name.
+const (
+	NoLegacy        = edge.NoLegacy
+	XRateLimitEpoch = edge.XRateLimitEpoch // X-RateLimit-Limit, -Remaining, -Reset; Reset in seconds since 1970, as GitHub sends it
+	XRateLimitDelta = edge.XRateLimitDelta // the same with Reset in seconds from now
+	RateLimitDelta  = edge.RateLimitDelta  // RateLimit-Limit, -Remaining, -Reset of the draft's versions up to 06
+)
 
 // Revision names the current state of the pumpkin, as "<epoch>.<rev>".
 type Revision interface{ Rev() string }
@@ -63,8 +107,9 @@ func Shed(s *shed.Shedder) func(http.Handler) http.Handler {
 // ShedWithConfig returns a middleware, or what is wrong with the configuration.
 func ShedWithConfig(cfg Config) (func(http.Handler) http.Handler, error) {
 	e, err := edge.New(edge.Config{
-		Shedder: cfg.Shedder, Principals: cfg.Principal != nil, Classify: cfg.Classify, Pumpkin: cfg.Pumpkin,
-		HideRateLimit: cfg.HideRateLimit,
+		Shedder: cfg.Shedder, Principals: cfg.Principal != nil, BeforeAuth: cfg.BeforeAuth, Accounts: cfg.Accounts,
+		Classify: cfg.Classify, Settle: cfg.Settle, Pumpkin: cfg.Pumpkin, HideRateLimit: cfg.HideRateLimit, Legacy: cfg.Legacy,
+		NoHTML: cfg.NoHTML, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("middleware: %w", err)
@@ -80,19 +125,53 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h.cfg.Skip != nil && h.cfg.Skip(r) || h.edge.Passes(w, r) {
+	outer := h.edge.Outer(w)
+	if h.edge.Passes(outer) || h.cfg.Skip != nil && h.cfg.Skip(r) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	visit, err := h.edge.Enter(w, r, h.cfg.hints(r))
+	visit, err := h.edge.Enter(w, r, outer, h.cfg.hints(r))
 	if err != nil {
-		h.edge.Refuse(w, r, err)
+		h.refuse(w, r, err)
 		return
 	}
 	defer visit.Leave() // reads the outcome when it runs: Ignored unless Finish was reached
-	h.next.ServeHTTP(visit.Writer, r)
+	h.next.ServeHTTP(visit.Writer, visit.Request)
 	visit.Finish(r, 0)
 }
+
+// refuse answers, or lets the application do it.
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	rejection := h.edge.Rejection(r, err)
+	if h.cfg.Render == nil || rejection == nil {
+		h.edge.Refuse(w, r, err)
+		return
+	}
+	problem := h.edge.Head(w.Header(), r, rejection)
+	own := &rendered{ResponseWriter: w}
+	h.cfg.Render(own, r, rejection, problem)
+	if !own.wrote {
+		h.edge.Refuse(w, r, err)
+	}
+}
+
+// rendered knows whether anything was written.
+type rendered struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (w *rendered) WriteHeader(status int) {
+	w.wrote = w.wrote || status >= 200
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *rendered) Write(b []byte) (int, error) {
+	w.wrote = true
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *rendered) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // hints asks the application what it knows about r.
 func (c *Config) hints(r *http.Request) (hints edge.Hints) {
@@ -104,6 +183,9 @@ func (c *Config) hints(r *http.Request) (hints edge.Hints) {
 	}
 	if c.Route != nil {
 		hints.Route = c.Route(r)
+	}
+	if c.Cost != nil {
+		hints.Cost = c.Cost(r)
 	}
 	return hints
 }

@@ -38,7 +38,10 @@ func wrapHTTP(t testing.TB, cfg middleware.Config, next http.Handler) http.Handl
 func wrapEcho(t testing.TB, cfg middleware.Config, next http.Handler) http.Handler {
 	t.Helper()
 	e := echo.New()
-	ours := echomw.Config{Shedder: cfg.Shedder, Classify: cfg.Classify, Pumpkin: cfg.Pumpkin, HideRateLimit: cfg.HideRateLimit}
+	ours := echomw.Config{
+		Shedder: cfg.Shedder, Classify: cfg.Classify, Pumpkin: cfg.Pumpkin, HideRateLimit: cfg.HideRateLimit, BeforeAuth: cfg.BeforeAuth,
+		Settle: cfg.Settle, Accounts: cfg.Accounts, Legacy: cfg.Legacy, NoHTML: cfg.NoHTML, Logger: cfg.Logger,
+	}
 	if f := cfg.Skip; f != nil {
 		ours.Skipper = func(c echo.Context) bool { return f(c.Request()) }
 	}
@@ -47,6 +50,18 @@ func wrapEcho(t testing.TB, cfg middleware.Config, next http.Handler) http.Handl
 	}
 	if f := cfg.Route; f != nil {
 		ours.Route = func(c echo.Context) string { return f(c.Request()) }
+	}
+	if f := cfg.Plan; f != nil {
+		ours.Plan = func(c echo.Context) string { return f(c.Request()) }
+	}
+	if f := cfg.Cost; f != nil {
+		ours.Cost = func(c echo.Context) int64 { return f(c.Request()) }
+	}
+	if f := cfg.Render; f != nil {
+		ours.Render = func(c echo.Context, rejection *shed.Rejection, p middleware.Problem) error {
+			f(c.Response(), c.Request(), rejection, p)
+			return nil
+		}
 	}
 	wrap, err := ours.ToMiddleware()
 	if err != nil {

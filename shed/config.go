@@ -95,6 +95,9 @@ type Route struct {
 	Match string
 	// Cost is what a request weighs in rules that count requests; zero means 1.
 	Cost int64
+	// CostHeader is the field of a response in which the handler says what the request weighed after all, as a whole number in
+	// digits. The middleware reads and removes it. Empty means that none is read.
+	CostHeader string
 	// Priority orders requests while there is not room for all; the zero value is Critical. See queue.Fair for what lower
 	// priorities are promised.
 	Priority Priority

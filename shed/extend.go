@@ -14,11 +14,11 @@ type Stage uint8
 const (
 	WholeStage  Stage = iota // all limits are charged at once
 	BeforeNames              // only those that do not ask who the client is; Permit.Extend charges the others
-	afterNames               // those others
+	AfterNames               // those others
 )
 
 // includes reports whether a rule is charged at that stage.
-func (s Stage) includes(r *rule) bool { return s == WholeStage || r.asksWho() == (s == afterNames) }
+func (s Stage) includes(r *rule) bool { return s == WholeStage || r.asksWho() == (s == AfterNames) }
 
 // asksWho reports whether it matters to the rule who the client is.
 func (r *rule) asksWho() bool {
@@ -34,7 +34,7 @@ func (p Permit) Extend(ctx context.Context, req Request) error {
 		return err
 	}
 	s := p.s
-	req.Stage = afterNames
+	req.Stage = AfterNames
 	v := s.visits.Get().(*visit)
 	v.begin(ctx, p.slot.held.route, &req)
 	err := v.extend(p, &req)

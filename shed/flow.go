@@ -73,7 +73,7 @@ func (s *Shedder) flow(unit string, req Request, which func(*rule) bool) *limits
 // unitCharges lists what n of a unit would be charged to, for n = 1.
 func (s *Shedder) unitCharges(route *route, unit string, req *Request, which func(*rule) bool) (charges []limits.Charge) {
 	for _, r := range route.rules {
-		if r.Unit != unit || r.countsRequests() || !r.appliesTo(req) || !which(r) {
+		if r.Unit != unit || r.countsRequests() || !req.Stage.includes(r) || !r.appliesTo(req) || !which(r) {
 			continue
 		}
 		if key, ok := r.key(route, req); ok {

@@ -3,10 +3,12 @@ package echomw
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/middleware/internal/edge"
 	"github.com/spillway-go/spillway/shed"
 )
@@ -32,6 +34,20 @@ type Config struct {
 	// Nil means "" always. It must return the names of a fixed set, never a URL's path.
 	Route func(echo.Context) string
 
+	// Cost returns what a request weighs in limits that count requests; 0 or less means its route's cost. Nil means that always.
+	Cost func(echo.Context) int64
+
+	// BeforeAuth is for a middleware in front of the application's authentication, with another one of the same Shedder and with a
+	// Principal behind it: see middleware.Config of this module.
+	BeforeAuth bool
+
+	// Settle may change what a request is charged in the end, by its status: see middleware.Config of this module.
+	Settle func(r *http.Request, status int, end *shed.Ending)
+
+	// Accounts lets handlers use middleware.Charge, Pace and SetCost, with the request's context, also where no limit has a unit that
+	// only they can count. It costs a copy of each request.
+	Accounts bool
+
 	// Classify says what the final status of a handler that has returned means for the concurrency limit; nil means
 	// middleware.Classify of this module. It is not asked about panics, upgrades, event streams, and clients that went away.
 	Classify func(r *http.Request, status int) shed.Outcome
@@ -42,6 +58,21 @@ type Config struct {
 
 	// HideRateLimit leaves out RateLimit and RateLimit-Policy, where quotas are nobody's business. Retry-After stays.
 	HideRateLimit bool
+
+	// Legacy adds the fields from before the draft, for clients that know only those; the zero value adds none. HideRateLimit leaves
+	// them out too.
+	Legacy middleware.Legacy
+
+	// Render answers refusals instead of Echo's error handling. All fields are set when it is called, and it has to answer with
+	// problem.Status; its error goes where errors of handlers go. Nil means an *echo.HTTPError with the problem document as its
+	// message, and pages for browsers.
+	Render func(c echo.Context, rejection *shed.Rejection, problem middleware.Problem) error
+
+	// NoHTML answers with the problem document also who asks for HTML.
+	NoHTML bool
+
+	// Logger is told at the start, and after a reload, what the configuration leaves open; nil means slog.Default.
+	Logger *slog.Logger
 }
 
 // Shed returns a middleware that lets s decide about every request. It panics if s is nil or if one of its routes has a
@@ -60,20 +91,22 @@ func ShedWithConfig(cfg Config) echo.MiddlewareFunc {
 // ToMiddleware returns a middleware, or what is wrong with the configuration.
 func (cfg Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 	e, err := edge.New(edge.Config{
-		Shedder: cfg.Shedder, Principals: cfg.Principal != nil, Classify: cfg.Classify, Pumpkin: cfg.Pumpkin,
-		HideRateLimit: cfg.HideRateLimit,
+		Shedder: cfg.Shedder, Principals: cfg.Principal != nil, BeforeAuth: cfg.BeforeAuth, Accounts: cfg.Accounts,
+		Classify: cfg.Classify, Settle: cfg.Settle, Pumpkin: cfg.Pumpkin, HideRateLimit: cfg.HideRateLimit, Legacy: cfg.Legacy,
+		NoHTML: cfg.NoHTML, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("echomw: %w", err)
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if cfg.Skipper != nil && cfg.Skipper(c) || e.Passes(c.Response(), c.Request()) {
+			outer := e.Outer(c.Response())
+			if e.Passes(outer) || cfg.Skipper != nil && cfg.Skipper(c) {
 				return next(c)
 			}
-			visit, err := e.Enter(c.Response().Writer, c.Request(), cfg.hints(c))
+			visit, err := e.Enter(c.Response().Writer, c.Request(), outer, cfg.hints(c))
 			if err != nil {
-				return refuse(e, c, err)
+				return cfg.refuse(e, c, err)
 			}
 			return run(c, next, &visit)
 		}
@@ -92,6 +125,9 @@ func (cfg *Config) hints(c echo.Context) edge.Hints {
 	if cfg.Route != nil {
 		hints.Route = cfg.Route(c)
 	}
+	if cfg.Cost != nil {
+		hints.Cost = cfg.Cost(c)
+	}
 	return hints
 }
 
@@ -106,8 +142,12 @@ func run(c echo.Context, next echo.HandlerFunc, visit *edge.Visit) error {
 			response.Writer = inner
 		}
 	}()
+	r := c.Request()
+	if visit.Request != r {
+		c.SetRequest(visit.Request)
+	}
 	err := next(c)
-	visit.Finish(c.Request(), statusOf(err))
+	visit.Finish(r, statusOf(err))
 	return err
 }
 
@@ -124,12 +164,17 @@ func statusOf(err error) int {
 }
 
 // refuse hands a refusal to Echo's error handling, fields already set. A client that has gone away is no error of anybody.
-func refuse(e *edge.Edge, c echo.Context, err error) error {
+func (cfg *Config) refuse(e *edge.Edge, c echo.Context, err error) error {
 	rejection := e.Rejection(c.Request(), err)
 	if rejection == nil {
 		c.Response().WriteHeader(edge.StatusGone)
 		return nil
 	}
 	problem := e.Head(c.Response().Header(), c.Request(), rejection)
+	if cfg.Render != nil {
+		return cfg.Render(c, rejection, problem)
+	}
+	// A page is written here; the error is for those further out, and Echo's handler leaves alone what is committed.
+	e.Page(c.Response(), c.Request(), rejection)
 	return &echo.HTTPError{Code: problem.Status, Message: problem, Internal: rejection}
 }

@@ -29,11 +29,15 @@ func (f flusher) FlushError() error {
 // Hijack takes over the connection; what happens on it from then on says nothing about capacity.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := h.rec.ResponseWriter.(http.Hijacker).Hijack()
-	if err == nil && !h.rec.hijacked {
-		h.rec.hijacked = true
-		h.rec.permit.Detach()
+	if err != nil || h.rec.hijacked {
+		return conn, rw, err
 	}
-	return conn, rw, err
+	h.rec.hijacked = true
+	h.rec.permit.Detach()
+	if o := h.rec.out; o != nil && o.upgrades && len(o.messages) > 0 {
+		return converse(o.ctx, conn, rw, o.messages)
+	}
+	return conn, rw, nil
 }
 
 // ReadFrom sends src, from a file without copying it through this process.

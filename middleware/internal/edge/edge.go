@@ -1,11 +1,15 @@
 package edge
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -13,18 +17,29 @@ import (
 type Config struct {
 	Shedder       *shed.Shedder
 	Principals    bool // whether hints will name principals
+	BeforeAuth    bool
+	Accounts      bool
 	Classify      func(r *http.Request, status int) shed.Outcome
+	Settle        func(r *http.Request, status int, end *shed.Ending)
 	Pumpkin       interface{ Rev() string }
 	HideRateLimit bool
+	Legacy        Legacy
+	NoHTML        bool
+	Logger        *slog.Logger
 }
 
 // Edge turns requests into questions to a shedder, and its answers into responses. Make one with New.
 type Edge struct {
-	shedder  *shed.Shedder
-	view     atomic.Pointer[view] // looked up once per request
-	classify func(r *http.Request, status int) shed.Outcome
-	pumpkin  interface{ Rev() string }
-	fields   *fields // nil if quotas are not shown
+	shedder    *shed.Shedder
+	view       atomic.Pointer[view] // looked up once per request
+	classify   func(r *http.Request, status int) shed.Outcome
+	settle     func(r *http.Request, status int, end *shed.Ending)
+	pumpkin    interface{ Rev() string }
+	fields     *fields // nil if quotas are not shown
+	legacy     Legacy
+	html       bool
+	beforeAuth bool
+	accounts   bool
 }
 
 // New makes an Edge, or says what is wrong with the configuration.
@@ -32,8 +47,14 @@ func New(cfg Config) (*Edge, error) {
 	if cfg.Shedder == nil {
 		return nil, errors.New("no Shedder; make one with shed.New")
 	}
-	e := &Edge{shedder: cfg.Shedder, classify: cfg.Classify, pumpkin: cfg.Pumpkin}
-	if err := e.follow(cfg.Principals); err != nil {
+	if cfg.BeforeAuth && cfg.Principals {
+		return nil, errors.New("BeforeAuth and Principal contradict each other; set Principal where authentication has been")
+	}
+	e := &Edge{
+		shedder: cfg.Shedder, classify: cfg.Classify, settle: cfg.Settle, pumpkin: cfg.Pumpkin, legacy: cfg.Legacy,
+		html: !cfg.NoHTML, beforeAuth: cfg.BeforeAuth, accounts: cfg.Accounts,
+	}
+	if err := e.follow(cfg.Principals || cfg.BeforeAuth, cfg.Logger); err != nil {
 		return nil, err
 	}
 	if e.classify == nil {
@@ -45,8 +66,17 @@ func New(cfg Config) (*Edge, error) {
 	return e, nil
 }
 
-// Passes reports whether a request goes straight to its handler, because the same shedder has admitted it further out.
-func (e *Edge) Passes(w http.ResponseWriter, r *http.Request) bool { return admitted(w, e.shedder) }
+// Outer is what a middleware further out has done about a request.
+type Outer struct{ rec *recorder }
+
+// Outer looks for a middleware further out that asks the same shedder.
+func (e *Edge) Outer(w http.ResponseWriter) Outer { return Outer{admitted(w, e.shedder)} }
+
+// Passes reports whether a request goes straight to its handler, because it has been admitted further out and nothing was left to
+// be done.
+func (e *Edge) Passes(outer Outer) bool {
+	return outer.rec != nil && (outer.rec.pending == nil || e.beforeAuth)
+}
 
 // preflight reports whether r asks, for a browser, whether another request may be sent. The browser sends it on its own and
 // nobody could read its refusal, so it costs no quota and does not wait: it is exempt, and bounded as all that is exempt.
@@ -56,13 +86,18 @@ func preflight(r *http.Request) bool {
 
 // Visit is one admitted request. Leave must be called in a deferred call, and Finish when the handler has returned.
 type Visit struct {
-	// Writer is what the handler writes to.
-	Writer http.ResponseWriter
+	// Writer is what the handler writes to, and Request what it is given.
+	Writer  http.ResponseWriter
+	Request *http.Request
 
 	edge    *Edge
 	rec     *recorder // nil if nothing needs to be known about the response
 	permit  shed.Permit
 	outcome shed.Outcome
+	body    *counted // nil unless the body was charged by its length
+	sample  bool     // whether the work can be a sample of latency
+	settles bool     // whether its end may change what it is charged
+	tolled  bool     // whether a byte of the response was charged
 }
 
 // Hints is what the application knows about a request beyond HTTP. The zero value knows nothing.
@@ -71,10 +106,14 @@ type Hints struct {
 	Route     string // the name of the route, whatever the patterns say
 	Label     string // the name of the route if no pattern matches
 	Plan      string // the client's plan
+	Cost      int64  // what it weighs; 0 or less means the route's
 }
 
 // Enter asks whether r may run and waits where it must. The error is for Refuse or Rejection.
-func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit, error) {
+func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints Hints) (Visit, error) {
+	if outer.rec != nil {
+		return e.extend(w, r, outer.rec, hints)
+	}
 	header := w.Header()
 	if e.pumpkin != nil {
 		header.Set("Pumpkin-Rev", e.pumpkin.Rev())
@@ -84,14 +123,20 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 	exempt := route.exempt || preflight(r)
 	id := seen.who.Identify(r, hints.Principal)
 	if exempt && seen.who.Exempts(id.Peer) {
-		return Visit{Writer: w}, nil
+		return Visit{Writer: w, Request: r}, nil
 	}
 	req := shed.Request{
 		Client: id.Client, By: id.By, Anonymous: id.Anonymous, IP: id.IP, Route: route.name, Exempt: exempt,
-		Plan: hints.Plan,
+		Plan: cmp.Or(hints.Plan, id.Plan), Cost: max(hints.Cost, 0),
+	}
+	if e.beforeAuth {
+		req.Stage = shed.BeforeNames
 	}
 	if seen.bodies && r.ContentLength > 0 {
-		req.Amounts = []shed.Amount{{Unit: shed.RequestBytes, N: r.ContentLength}}
+		req.Amounts = append(req.Amounts, shed.Amount{Unit: shed.RequestBytes, N: r.ContentLength})
+	}
+	if seen.responses && r.Method != http.MethodHead {
+		req.Amounts = append(req.Amounts, shed.Amount{Unit: shed.ResponseBytes, N: toll})
 	}
 	permit, err := e.shedder.Admit(r.Context(), req)
 	if err != nil && unread(r) {
@@ -99,29 +144,96 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, hints Hints) (Visit
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
 	if err != nil || exempt {
-		return Visit{Writer: w, permit: permit}, err
+		return Visit{Writer: w, Request: r, permit: permit}, err
 	}
-	if seen.bodies && r.ContentLength < 0 {
-		e.pace(r, req, permit)
+	v := Visit{
+		edge: e, permit: permit, sample: !route.longLived,
+		settles: seen.partly || seen.bodies || seen.responses || e.settle != nil || route.costField != "",
+		tolled:  seen.responses && r.Method != http.MethodHead,
 	}
-	v := Visit{edge: e, permit: permit}
-	if verdicts := permit.Verdicts(); len(verdicts) > 0 && e.fields != nil {
-		e.fields.set(header, new([2]string), verdicts, false)
+	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
+		e.show(header, seen, new([2]string), verdicts, false)
 	}
-	var rec *recorder
-	v.Writer, rec = record(w, e.shedder)
-	rec.permit = permit
-	if !route.longLived {
-		v.rec = rec
+	if shadows := permit.Shadows(); len(shadows) > 0 {
+		showShadows(header, shadows)
 	}
+	rec := &recorder{shedder: e.shedder, permit: permit, costField: route.costField}
+	if e.beforeAuth {
+		rec.pending = &req
+	}
+	if seen.bodies && r.ContentLength > 0 && r.Body != nil {
+		v.body = &counted{ReadCloser: r.Body}
+		r.Body = v.body
+	}
+	e.attach(&v, w, r, seen, rec, req)
+	v.rec = rec
 	return v, nil
+}
+
+// extend completes what a middleware further out has begun, now that it is known who asks.
+func (e *Edge) extend(w http.ResponseWriter, r *http.Request, outer *recorder, hints Hints) (Visit, error) {
+	req, seen := *outer.pending, e.view.Load()
+	outer.pending = nil
+	id := seen.who.Identify(r, hints.Principal)
+	req.Client, req.By, req.Anonymous, req.IP = id.Client, id.By, id.Anonymous, id.IP
+	req.Plan, req.Stage = cmp.Or(hints.Plan, id.Plan), shed.AfterNames
+	if hints.Cost > 0 {
+		req.Cost = hints.Cost
+	}
+	shown, watched := len(outer.permit.Verdicts()), len(outer.permit.Shadows())
+	if err := outer.permit.Extend(r.Context(), req); err != nil {
+		if unread(r) {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+		}
+		return Visit{Writer: w, Request: r}, err
+	}
+	if verdicts := outer.permit.Verdicts()[shown:]; len(verdicts) > 0 {
+		e.show(w.Header(), seen, new([2]string), verdicts, false)
+	}
+	if shadows := outer.permit.Shadows()[watched:]; len(shadows) > 0 {
+		showShadows(w.Header(), shadows)
+	}
+	var v Visit
+	e.attach(&v, w, r, seen, &recorder{shedder: e.shedder, permit: outer.permit, costs: outer}, req)
+	return v, nil
+}
+
+// attach puts what counts and paces around the request and its response.
+func (e *Edge) attach(v *Visit, w http.ResponseWriter, r *http.Request, seen *view, rec *recorder, req shed.Request) {
+	if seen.bodies && r.ContentLength < 0 {
+		e.pace(r, req, rec.permit)
+	}
+	rec.out = e.newOut(w, r, seen, req, rec.permit)
+	v.Writer, v.Request = record(w, rec), r
+	if seen.byHand || e.accounts {
+		account := &Account{shedder: e.shedder, req: req, permit: rec.permit, rec: rec}
+		v.Request = r.WithContext(context.WithValue(r.Context(), accountKey{}, account))
+	}
+}
+
+// show sets the fields that tell what rules have said.
+func (e *Edge) show(header http.Header, seen *view, place *[2]string, verdicts []limits.Verdict, refused bool) {
+	if e.fields == nil {
+		return
+	}
+	e.fields.set(header, place, verdicts, seen.units, refused)
+	e.legacy.set(header, verdicts, refused)
 }
 
 // Finish reads the outcome. It is not called when the handler panics: what is then known says nothing about capacity. The
 // status counts if none has been sent yet; 0 means that there is none.
 func (v *Visit) Finish(r *http.Request, status int) {
-	if v.rec != nil {
+	if v.rec == nil {
+		return
+	}
+	if v.sample {
 		v.outcome = v.edge.outcome(r, v.rec, status)
+	}
+	if v.settles || v.rec.cost.Load() != 0 {
+		v.settle(r, status)
+	}
+	if v.Request != r && r.Pattern == "" {
+		r.Pattern = v.Request.Pattern // what a mux has found out is for those further out too
 	}
 }
 

@@ -25,7 +25,7 @@ type fields struct {
 
 // set adds both fields for all verdicts of a decision. Their values are kept in place, which belongs to the response from
 // then on. Lines that a limiter further out has set stay; a policy that is in them already is not listed twice.
-func (f *fields) set(header http.Header, place *[2]string, verdicts []limits.Verdict, refused bool) {
+func (f *fields) set(header http.Header, place *[2]string, verdicts []limits.Verdict, units map[string]string, refused bool) {
 	var policyBuf, stateBuf [192]byte
 	policies, states := policyBuf[:0], stateBuf[:0]
 	before := header[policyField]
@@ -34,7 +34,7 @@ func (f *fields) set(header http.Header, place *[2]string, verdicts []limits.Ver
 		if listed(before, v.Policy.Name()) {
 			continue
 		}
-		policies = appendPolicy(policies, v.Policy)
+		policies = appendPolicy(policies, v.Policy, units)
 		states = appendState(states, v, refused)
 	}
 	if len(policies) == 0 {
@@ -68,9 +68,13 @@ func listed(lines []string, name string) bool {
 	return false
 }
 
-// appendPolicy adds what a rule allows: its quota, and the window in which that much comes back.
-func appendPolicy(b []byte, p *limits.Policy) []byte {
+// appendPolicy adds what a rule allows: its quota, what that counts if not requests, and the window in which that much comes
+// back.
+func appendPolicy(b []byte, p *limits.Policy, units map[string]string) []byte {
 	b = appendMember(b, p.Name(), ";q=", p.Quota())
+	if unit := units[p.Name()]; unit != "" {
+		b = appendString(append(b, ";qu="...), unit)
+	}
 	if w := ceilSeconds(p.Window()); w > 0 {
 		b = appendInteger(append(b, ";w="...), w)
 	}

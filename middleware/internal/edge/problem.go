@@ -46,6 +46,7 @@ type Problem struct {
 type answer struct {
 	problem Problem
 	body    []byte
+	page    page
 }
 
 // answers makes and keeps answers. The zero value knows no header for API keys.
@@ -78,7 +79,7 @@ func newAnswer(p Problem) *answer {
 	if err != nil { // a struct of strings and a number cannot fail
 		body = []byte(`{}`)
 	}
-	return &answer{p, append(body, '\n')}
+	return &answer{p, append(body, '\n'), newPage(p)}
 }
 
 // describe writes the document.

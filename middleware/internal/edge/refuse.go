@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -21,8 +22,29 @@ func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	a := e.head(w.Header(), r, rejection)
+	if e.html && PrefersHTML(r) {
+		e.writePage(w, a)
+		return
+	}
 	w.WriteHeader(a.problem.Status)
 	_, _ = w.Write(a.body) // nobody can be told if the client is gone
+}
+
+// Page writes a refusal whose fields Head has set as a page, if that is what the client wants, and reports whether it did.
+func (e *Edge) Page(w http.ResponseWriter, r *http.Request, rejection *shed.Rejection) bool {
+	if !e.html || !PrefersHTML(r) {
+		return false
+	}
+	e.writePage(w, e.view.Load().answers.of(rejection))
+	return true
+}
+
+func (e *Edge) writePage(w http.ResponseWriter, a *answer) {
+	h := w.Header()
+	h["Content-Type"] = []string{HTMLContentType}
+	text := a.page.with(h.Get("Retry-After"))
+	w.WriteHeader(a.problem.Status)
+	_, _ = io.WriteString(w, text)
 }
 
 // Head sets the fields of a refusal and returns its document, for frameworks that write errors themselves.
@@ -55,8 +77,8 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 	if unread(r) || rejection.Reason == Closed && r.ProtoMajor == 1 {
 		header["Connection"] = one(&values.connection, "close")
 	}
-	if e.fields != nil && len(rejection.Verdicts) > 0 {
-		e.fields.set(header, &values.quota, rejection.Verdicts, true)
+	if len(rejection.Verdicts) > 0 {
+		e.show(header, e.view.Load(), &values.quota, rejection.Verdicts, true)
 	}
 	return a
 }

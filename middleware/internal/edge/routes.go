@@ -20,6 +20,7 @@ type route struct {
 	name      string
 	exempt    bool
 	longLived bool
+	costField string
 }
 
 func (*route) ServeHTTP(http.ResponseWriter, *http.Request) {}
@@ -30,7 +31,7 @@ var unmatched = &route{}
 func newRoutes(list []shed.Route) (*routes, error) {
 	t := &routes{http.NewServeMux(), make(map[string]*route), make(map[string]*route)}
 	for _, r := range list {
-		entry := &route{r.Name, r.Exempt, r.LongLived > 0}
+		entry := &route{r.Name, r.Exempt, r.LongLived > 0, http.CanonicalHeaderKey(r.CostHeader)}
 		t.byName[r.Name] = entry
 		if r.Match == "" {
 			continue // found by name only

@@ -3,13 +3,12 @@ package edge
 import (
 	"io"
 	"net/http"
-
-	"github.com/spillway-go/spillway/shed"
 )
 
-// record wraps w. The writer to hand on has the abilities of w, no more and no less; all writers share the one recorder.
-func record(w http.ResponseWriter, s *shed.Shedder) (http.ResponseWriter, *recorder) {
-	r := &recorder{ResponseWriter: w, shedder: s}
+// record makes r wrap w. The writer to hand on has the abilities of w, no more and no less, but that what has to be counted is not
+// read from files behind everybody's back; all writers share the one recorder.
+func record(w http.ResponseWriter, r *recorder) http.ResponseWriter {
+	r.ResponseWriter = w
 	const flush, hijack, read, push = 1, 2, 4, 8
 	abilities := 0
 	if _, ok := w.(http.Flusher); ok {
@@ -18,7 +17,7 @@ func record(w http.ResponseWriter, s *shed.Shedder) (http.ResponseWriter, *recor
 	if _, ok := w.(http.Hijacker); ok {
 		abilities |= hijack
 	}
-	if _, ok := w.(io.ReaderFrom); ok {
+	if _, ok := w.(io.ReaderFrom); ok && r.out == nil {
 		abilities |= read
 	}
 	if _, ok := w.(http.Pusher); ok {
@@ -32,84 +31,84 @@ func record(w http.ResponseWriter, s *shed.Shedder) (http.ResponseWriter, *recor
 			flusher
 			hijacker
 			readFrom
-		}{r, f, h, rf}, r
+		}{r, f, h, rf}
 	case flush | push: // HTTP/2
 		return struct {
 			*recorder
 			flusher
 			pusher
-		}{r, f, p}, r
+		}{r, f, p}
 	case flush: // tests, and wrappers
 		return struct {
 			*recorder
 			flusher
-		}{r, f}, r
+		}{r, f}
 	case hijack:
 		return struct {
 			*recorder
 			hijacker
-		}{r, h}, r
+		}{r, h}
 	case read:
 		return struct {
 			*recorder
 			readFrom
-		}{r, rf}, r
+		}{r, rf}
 	case push:
 		return struct {
 			*recorder
 			pusher
-		}{r, p}, r
+		}{r, p}
 	case flush | hijack:
 		return struct {
 			*recorder
 			flusher
 			hijacker
-		}{r, f, h}, r
+		}{r, f, h}
 	case flush | read:
 		return struct {
 			*recorder
 			flusher
 			readFrom
-		}{r, f, rf}, r
+		}{r, f, rf}
 	case hijack | read:
 		return struct {
 			*recorder
 			hijacker
 			readFrom
-		}{r, h, rf}, r
+		}{r, h, rf}
 	case hijack | push:
 		return struct {
 			*recorder
 			hijacker
 			pusher
-		}{r, h, p}, r
+		}{r, h, p}
 	case read | push:
 		return struct {
 			*recorder
 			readFrom
 			pusher
-		}{r, rf, p}, r
+		}{r, rf, p}
 	case flush | hijack | push:
 		return struct {
 			*recorder
 			flusher
 			hijacker
 			pusher
-		}{r, f, h, p}, r
+		}{r, f, h, p}
 	case flush | read | push:
 		return struct {
 			*recorder
 			flusher
 			readFrom
 			pusher
-		}{r, f, rf, p}, r
+		}{r, f, rf, p}
 	case hijack | read | push:
 		return struct {
 			*recorder
 			hijacker
 			readFrom
 			pusher
-		}{r, h, rf, p}, r
+		}{r, h, rf, p}
 	case flush | hijack | read | push:
 		return struct {
 			*recorder
@@ -117,7 +116,7 @@ func record(w http.ResponseWriter, s *shed.Shedder) (http.ResponseWriter, *recor
 			hijacker
 			readFrom
 			pusher
-		}{r, f, h, rf, p}, r
+		}{r, f, h, rf, p}
 	}
-	return r, r
+	return r
 }

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 
@@ -14,8 +15,12 @@ import (
 type view struct {
 	who     *identity.Resolver
 	routes  *routes
-	bodies  bool // whether a limit counts the bytes of bodies
 	answers answers
+
+	bodies, responses, messages bool              // what limits count beside requests
+	byHand                      bool              // whether limits count what only the program can tell
+	partly                      bool              // whether limits count only successes or only failures
+	units                       map[string]string // of policies that do not count requests, as RateLimit-Policy spells them
 }
 
 func newView(cfg shed.Config, principals bool) (*view, error) {
@@ -27,10 +32,38 @@ func newView(cfg shed.Config, principals bool) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{
-		who: who, routes: routes, answers: answers{keyHeader: who.TakesAPIKeys()},
-		bodies: slices.ContainsFunc(cfg.Limits, func(l shed.Limit) bool { return l.Unit == shed.RequestBytes }),
-	}, nil
+	v := &view{who: who, routes: routes, answers: answers{keyHeader: who.TakesAPIKeys()}}
+	for _, l := range cfg.Limits {
+		v.counts(l)
+	}
+	return v, nil
+}
+
+// counts notes what l counts.
+func (v *view) counts(l shed.Limit) {
+	unit := l.Unit
+	switch l.Unit {
+	case "", shed.Requests:
+		unit = ""
+	case shed.RequestBytes:
+		v.bodies, unit = true, "content-bytes"
+	case shed.ResponseBytes:
+		v.responses, unit = true, "content-bytes"
+	case shed.Messages:
+		v.messages = true
+	default:
+		v.byHand = true
+	}
+	if _, ok := l.Rule.(limits.InFlight); ok {
+		unit = "concurrent-requests"
+	}
+	if unit != "" {
+		if v.units == nil {
+			v.units = map[string]string{}
+		}
+		v.units[l.Name] = unit
+	}
+	v.partly = v.partly || l.Count != shed.CountAll
 }
 
 // shares reports whether other processes may use the balances in store too.
@@ -50,12 +83,29 @@ func (v *view) route(hints Hints, r *http.Request) *route {
 }
 
 // follow keeps the view up to date with the shedder's configuration.
-func (e *Edge) follow(principals bool) error {
+func (e *Edge) follow(principals bool, logger *slog.Logger) error {
 	return e.shedder.Follow(func(cfg shed.Config) (func(), error) {
 		next, err := newView(cfg, principals)
 		if err != nil {
 			return nil, err
 		}
-		return func() { e.view.Store(next) }, nil
+		return func() {
+			if before := e.view.Swap(next); before == nil || !before.who.Labels() {
+				next.warn(cfg, logger)
+			}
+		}, nil
 	})
+}
+
+// warn says so where clients are told apart by API keys that nobody verifies, and limits believe them.
+func (v *view) warn(cfg shed.Config, logger *slog.Logger) {
+	believes := func(l shed.Limit) bool { return l.Per == shed.PerClient || l.Per == shed.PerClientRoute }
+	if !v.who.Labels() || !slices.ContainsFunc(cfg.Limits, believes) {
+		return
+	}
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.Warn("spillway: API keys are only labels: whoever makes one up is a new client with a quota of its own. List the keys, or add a limit per ip",
+		"header", v.who.TakesAPIKeys(), "file", "clients.api_keys_file", "go", "shed.Clients.APIKeys")
 }

@@ -3,6 +3,7 @@ package edge
 import (
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/spillway-go/spillway/shed"
 )
@@ -11,10 +12,15 @@ import (
 // its request was admitted. It passes everything through.
 type recorder struct {
 	http.ResponseWriter
-	shedder  *shed.Shedder
-	permit   shed.Permit // given back early when the response turns out to be a stream
-	status   int         // the final one; 0 until it is sent
-	hijacked bool
+	shedder   *shed.Shedder
+	permit    shed.Permit   // given back early when the response turns out to be a stream
+	pending   *shed.Request // what is left for a middleware further in to complete; nil if nothing is
+	out       *out          // what the response passes through; nil if nobody counts it
+	costField string        // the field in which the handler says what the request weighed; "" if none is read
+	cost      atomic.Int64  // that, as shed.Ending has it
+	costs     *recorder     // the one that is settled by, if it is further out; nil if it is this one
+	status    int           // the final one; 0 until it is sent
+	hijacked  bool
 }
 
 // WriteHeader remembers the status. Informational ones are on the way to it; 101 is final.
@@ -35,6 +41,14 @@ func (w *recorder) begins(status int) {
 		return
 	}
 	w.status = status
+	if w.costField != "" {
+		if cost := takeCost(w.Header(), w.costField); cost != 0 {
+			w.cost.Store(cost)
+		}
+	}
+	if w.out != nil {
+		w.out.begins(w.Header())
+	}
 	if status == http.StatusSwitchingProtocols || streams(w.Header()) {
 		w.permit.Detach()
 	}
@@ -42,29 +56,36 @@ func (w *recorder) begins(status int) {
 
 func (w *recorder) Write(b []byte) (int, error) {
 	w.sends()
+	if w.out != nil {
+		return w.out.Write(b)
+	}
 	return w.ResponseWriter.Write(b)
 }
 
 func (w *recorder) WriteString(s string) (int, error) {
 	w.sends()
+	if w.out != nil {
+		return w.out.Write([]byte(s))
+	}
 	return io.WriteString(w.ResponseWriter, s)
 }
 
 // Unwrap lets http.ResponseController reach whatever else the inner writer can do.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *recorder) admittedBy(s *shed.Shedder) bool { return w.shedder == s }
+// recorderOf returns the recorder itself, from whatever it is part of.
+func (w *recorder) recorderOf() *recorder { return w }
 
-// admitted reports whether a middleware further out has admitted the request to s already: its recorder is then among the
-// writers that w wraps.
-func admitted(w http.ResponseWriter, s *shed.Shedder) bool {
+// admitted returns the recorder of the middleware further out that has admitted the request to s already: it is then among the
+// writers that w wraps. Nil means that there is none.
+func admitted(w http.ResponseWriter, s *shed.Shedder) *recorder {
 	for {
-		if r, ok := w.(interface{ admittedBy(*shed.Shedder) bool }); ok && r.admittedBy(s) {
-			return true
+		if r, ok := w.(interface{ recorderOf() *recorder }); ok && r.recorderOf().shedder == s {
+			return r.recorderOf()
 		}
 		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
 		if !ok {
-			return false
+			return nil
 		}
 		w = outer.Unwrap()
 	}

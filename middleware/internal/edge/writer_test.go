@@ -117,7 +117,8 @@ func TestWriterCanDoExactlyWhatTheInnerOneCan(t *testing.T) {
 				canPush
 			}{b, f, h, r, p},
 		}[abilities]
-		w, rec := record(inner, nil)
+		rec := new(recorder)
+		w := record(inner, rec)
 		if x, ok := w.(http.Flusher); ok {
 			x.Flush()
 			want += "flush "
@@ -171,7 +172,8 @@ func TestStatusIsTheFinalOneThatWasSent(t *testing.T) {
 		{"two statuses", func(w http.ResponseWriter) { w.WriteHeader(200); w.WriteHeader(503) }, 200},
 		{"a status after the body", func(w http.ResponseWriter) { _, _ = w.Write(nil); w.WriteHeader(503) }, 200},
 	} {
-		w, rec := record(httptest.NewRecorder(), nil)
+		rec := new(recorder)
+		w := record(httptest.NewRecorder(), rec)
 		if row.send(w); rec.status != row.want {
 			t.Errorf("%s: status %d, want %d", row.why, rec.status, row.want)
 		}
@@ -180,9 +182,9 @@ func TestStatusIsTheFinalOneThatWasSent(t *testing.T) {
 
 func TestAdmissionIsSeenThroughWritersBetween(t *testing.T) {
 	a, b := new(shed.Shedder), new(shed.Shedder)
-	w, _ := record(httptest.NewRecorder(), a)
-	w, _ = record(between{w}, b)
-	if !admitted(between{between{w}}, a) || !admitted(w, b) || admitted(w, new(shed.Shedder)) || admitted(httptest.NewRecorder(), a) {
+	w := record(httptest.NewRecorder(), &recorder{shedder: a})
+	w = record(between{w}, &recorder{shedder: b})
+	if admitted(between{between{w}}, a) == nil || admitted(w, b) == nil || admitted(w, new(shed.Shedder)) != nil || admitted(httptest.NewRecorder(), a) != nil {
 		t.Error("whom a request was admitted by is not told apart")
 	}
 }
@@ -233,7 +235,8 @@ func TestOutcomes(t *testing.T) {
 			r = r.WithContext(row.ctx)
 		}
 		r.Header.Set("Accept", "text/event-stream") // a wish is no sign
-		w, rec := record(httptest.NewRecorder(), nil)
+		rec := new(recorder)
+		w := record(httptest.NewRecorder(), rec)
 		row.handler(w)
 		if got := (&Edge{classify: Classify}).outcome(r, rec, row.status); got != row.want {
 			t.Errorf("%s: %v, want %v", row.why, got, row.want)
@@ -244,7 +247,8 @@ func TestOutcomes(t *testing.T) {
 func TestUpgradeBehindTheRecordersBackIsNoSample(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("Upgrade", "websocket")
-	_, rec := record(httptest.NewRecorder(), nil)
+	rec := new(recorder)
+	record(httptest.NewRecorder(), rec)
 	if got := (&Edge{classify: Classify}).outcome(r, rec, 0); got != shed.Ignored {
 		t.Errorf("%v", got)
 	}
