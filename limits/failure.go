@@ -53,13 +53,13 @@ func (p *Policy) Strict() bool { return p.strict }
 // UnavailableError says that a store could not decide, and that a policy wants nothing to pass then. Who gets it answers "try
 // again later", not "too many".
 type UnavailableError struct {
-	Policy *Policy // the first that is closed
+	Policy *Policy // the first that is closed, or whose share in this process the charge does not fit into
 	Err    error   // why the store could not decide
 }
 
-// Error says which policy is closed, and why.
+// Error says which policy could not be decided about, and why.
 func (e *UnavailableError) Error() string {
-	return "limits: the store cannot decide and policy " + e.Policy.name + " is closed meanwhile: " + e.Err.Error()
+	return "limits: policy " + e.Policy.name + " cannot be decided about now: " + e.Err.Error()
 }
 
 // Unwrap returns the store's error.

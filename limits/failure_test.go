@@ -41,7 +41,7 @@ func TestUnavailableErrorTellsWhoAndWhy(t *testing.T) {
 	}
 	why := errors.New("i/o timeout")
 	got := &limits.UnavailableError{Policy: p, Err: why}
-	const want = "limits: the store cannot decide and policy money is closed meanwhile: i/o timeout"
+	const want = "limits: policy money cannot be decided about now: i/o timeout"
 	if got.Error() != want || !errors.Is(got, why) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
