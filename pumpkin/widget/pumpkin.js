@@ -17,7 +17,7 @@
 	let heard = { epoch: "" }; // the newest that was heard of
 	const back = {}; // until when a feature that is on again stays off here, so that not everybody comes back at once
 	const session = recall("sessionStorage");
-	const place = session?.place ?? random(); // where this client stands in a share: one draw for a session
+	const place = session?.place < 1 ? session.place : random(); // where this client stands in a share: one draw for a session
 
 	const order = (a, b) => a.epoch == b.epoch ? a.rev - b.rev : a.epoch > b.epoch ? 1 : -1;
 	const isOff = (d, name) => d.items.some(i => place < i.features[name]?.off || place < i.features["*"]?.off);
@@ -137,7 +137,7 @@ button{min-width:2em;min-height:2em;background:none;border:1px solid}`);
 			document.removeEventListener("pumpkin", this);
 		}
 		handleEvent() {
-			gone = recall("localStorage") ?? gone;
+			gone = [].concat(recall("localStorage") ?? gone);
 			for (const region of this.shadowRoot.children) {
 				const alert = region == this.shadowRoot.firstChild;
 				const items = (state?.items ?? []).filter(i => (i.severity == "critical") == alert && !gone.includes(name(i)));
