@@ -109,3 +109,6 @@ func (v *view) warn(cfg shed.Config, logger *slog.Logger) {
 	logger.Warn("spillway: API keys are only labels: whoever makes one up is a new client with a quota of its own. List the keys, or add a limit per ip",
 		"header", v.who.TakesAPIKeys(), "file", "clients.api_keys_file", "go", "shed.Clients.APIKeys")
 }
+
+// Identify tells who sent r, for who has no principals.
+func (e *Edge) Identify(r *http.Request) identity.Identity { return e.view.Load().who.Identify(r, "") }
