@@ -13,9 +13,8 @@ type group struct {
 	charges []limits.Charge
 	places  []int // where they are in the decision
 	q       *question
-	a       *answer
 	d       limits.Decision
-	asked   bool
+	taken   bool
 }
 
 // split puts charges into groups, in the order in which their clients come, except that what is everybody's (the empty key)
@@ -64,24 +63,25 @@ func (s *Store) decideApart(ctx context.Context, now time.Time, charges []limits
 			return limits.Decision{}, err
 		}
 	}
-	return s.merge(groups, len(charges), allowed)
+	return merge(groups, len(charges), allowed), nil
 }
 
 func (s *Store) decideGroup(ctx context.Context, now time.Time, g *group, effect limits.Effect) (err error) {
-	if g.q, err = s.ask(g.charges); err != nil {
+	if g.q, err = s.ask(now, g.charges); err != nil {
 		return err
 	}
-	if g.a, err = s.send(ctx, g.q, now, effect == limits.Take); err != nil {
+	g.q.others = true
+	if err := s.answer(ctx, g.q, effect == limits.Take); err != nil {
 		return err
 	}
-	g.asked = effect == limits.Take
-	return g.a.decide(g.q, effect, &g.d)
+	g.d, g.taken = g.q.d, effect == limits.Take && g.q.d.Allowed
+	return nil
 }
 
 // undo gives back what the groups have taken.
 func (s *Store) undo(ctx context.Context, now time.Time, groups []*group, why error) error {
 	for _, g := range groups {
-		if !g.asked || !g.d.Allowed {
+		if !g.taken {
 			continue
 		}
 		if err := s.Refund(ctx, now, g.d); err != nil {
@@ -95,19 +95,12 @@ func (s *Store) undo(ctx context.Context, now time.Time, groups []*group, why er
 }
 
 // merge puts the groups' verdicts in the order of the charges. Of a refused decision they describe what was found.
-func (s *Store) merge(groups []*group, n int, allowed bool) (limits.Decision, error) {
+func merge(groups []*group, n int, allowed bool) limits.Decision {
 	d := limits.Decision{Allowed: allowed, Source: limits.FromRedis}
 	verdicts := make([]limits.Verdict, n)
 	for _, g := range groups {
-		if !allowed && g.d.Allowed {
-			found, err := g.q.read(g.a.reply, s) // the accounts are charged by now
-			if err != nil {
-				return limits.Decision{}, err
-			}
-			g.d = limits.Decision{}
-			if err := found.decide(g.q, limits.Refuse, &g.d); err != nil {
-				return limits.Decision{}, err
-			}
+		if !allowed {
+			g.d = g.q.refused
 		}
 		for i, at := range g.places {
 			verdicts[at] = *g.d.At(i)
@@ -116,5 +109,5 @@ func (s *Store) merge(groups []*group, n int, allowed bool) (limits.Decision, er
 	for _, v := range verdicts {
 		d.Append(v)
 	}
-	return d, nil
+	return d
 }

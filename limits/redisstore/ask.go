@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -13,45 +12,98 @@ import (
 // dear is a cost above all that any rule allows, and exact in a double.
 const dear = limits.Exact + 2
 
-// answer is what a script found and did.
-type answer struct {
-	now      int64 // µs
-	granted  int64
-	accounts []limits.Account
-	reply    []any
+// inline is how many charges a question holds without further allocation.
+const inline = 4
+
+// question is one decision on its way to Redis. It has a copy of the charges, for who asked may have gone before the answer
+// comes.
+type question struct {
+	charges []limits.Charge
+	of      []int // for each charge the index of its balance
+	first   []int // for each balance the first of its charges
+	rules   []*rule
+	debts   bool   // all rules are debts
+	now     string // the time to tell the script
+
+	// d is the answer. Where others decide with this question, refused is the answer if one of them refuses.
+	d       limits.Decision
+	others  bool
+	refused limits.Decision
+
+	fewCharges      [inline]limits.Charge
+	fewOf, fewFirst [inline]int
+	fewRules        [inline]*rule
 }
 
-// send asks Redis. Every row of costs is a decision of its own; there is one, that of the charges, unless rows are given.
-func (s *Store) send(ctx context.Context, q *question, now time.Time, write bool) (*answer, error) {
-	sc := takes
-	if q.debts {
-		sc = meters
+var errInProcess = errors.New("the rule counts what is in flight; keep it in the process, in a limits.Memory")
+
+// ask checks charges and finds out which balances they are about.
+func (s *Store) ask(now time.Time, charges []limits.Charge) (*question, error) {
+	q := &question{debts: true}
+	if s.clock != nil {
+		q.now = s.clock(now)
 	}
-	a, err := s.sendTo(ctx, sc, q, now, write)
-	if errors.Is(err, errOtherKind) {
-		a, err = s.sendTo(ctx, takes, q, now, write)
+	q.charges = append(q.fewCharges[:0], charges...)
+	q.of, q.first, q.rules = q.fewOf[:0], q.fewFirst[:0], q.fewRules[:0]
+	for i := range q.charges {
+		c := &q.charges[i]
+		if err := c.Check(); err != nil {
+			return nil, fmt.Errorf("charge %d: %w", i, err)
+		}
+		at := -1
+		for k, j := range q.first {
+			if b := &q.charges[j]; b.Policy.Name() == c.Policy.Name() {
+				if b.Policy != c.Policy && b.Policy.Rule() != c.Policy.Rule() {
+					return nil, fmt.Errorf("charges %d and %d: one call cannot hold policy %q with two different rules; use the newer for both", j, i, c.Policy.Name())
+				}
+				if b.Key == c.Key {
+					at = k
+				}
+			}
+		}
+		if at < 0 {
+			r := s.ruleOf(c.Policy)
+			if r.fault != nil {
+				return nil, fmt.Errorf("charge %d: policy %q: %w", i, c.Policy.Name(), r.fault)
+			}
+			at = len(q.first)
+			q.first = append(q.first, i)
+			q.rules = append(q.rules, r)
+			q.debts = q.debts && r.debt
+		}
+		q.of = append(q.of, at)
 	}
-	return a, err
+	return q, nil
 }
 
-// errOtherKind is the answer of the script for debts to a balance that is none yet. Nothing was written then.
-var errOtherKind = errors.New("the balance was counted by a rule of another kind")
-
-func (s *Store) sendTo(ctx context.Context, sc *script, q *question, now time.Time, write bool) (*answer, error) {
-	reply, err := s.run(ctx, sc, len(q.first), s.args(q, now, write))
-	if err != nil {
-		return nil, err
+// together reports whether all balances are one client's.
+func (q *question) together() bool {
+	for _, i := range q.first {
+		if q.charges[i].Key != q.charges[0].Key {
+			return false
+		}
 	}
-	return q.read(reply, s)
+	return true
 }
 
-// args returns the arguments of the scripts that take.
-func (s *Store) args(q *question, now time.Time, write bool) []any {
-	args := make([]any, 3, 6+(1+perRule)*len(q.first)+2*len(q.charges))
+// query is what one run of a script is about: decisions about the same balances, in the order in which they were asked for.
+type query struct {
+	rows []*question // that differ in nothing but costs
+	take bool
+
+	keys int
+	args []any
+}
+
+// fill sets the arguments. The first three places are for the command, the script and the number of keys.
+func (c *query) fill(s *Store) {
+	q := c.rows[0]
+	c.keys = len(q.first)
+	args := make([]any, 3, 6+(1+perRule)*len(q.first)+(1+len(c.rows))*len(q.charges))
 	for _, i := range q.first {
 		args = append(args, s.key(q.charges[i].Policy.Name(), q.charges[i].Key))
 	}
-	args = append(args, s.told(now), flag(write), len(q.charges))
+	args = append(args, q.now, flag(c.take), len(q.charges))
 	for _, r := range q.rules {
 		args = append(args, r.args[:]...)
 	}
@@ -62,10 +114,12 @@ func (s *Store) args(q *question, now time.Time, write bool) []any {
 		}
 		args = append(args, at)
 	}
-	for i := range q.charges {
-		args = append(args, strconv.FormatInt(min(q.charges[i].Cost, dear), 10))
+	for _, row := range c.rows {
+		for i := range row.charges {
+			args = append(args, min(row.charges[i].Cost, dear))
+		}
 	}
-	return args
+	c.args = args
 }
 
 func flag(b bool) string {
@@ -75,22 +129,55 @@ func flag(b bool) string {
 	return "0"
 }
 
-// read takes a reply apart.
-func (q *question) read(reply []any, s *Store) (*answer, error) {
-	n := numbers{rest: reply}
-	a := &answer{now: n.next(), reply: reply}
-	switch a.now {
-	case -1:
-		return nil, errOtherKind
-	case -2:
-		if k := n.next() - 1; k >= 0 && k < int64(len(q.first)) {
-			c := &q.charges[q.first[k]]
-			return nil, &wrongValue{s.key(c.Policy.Name(), c.Key)}
+// script returns the script for the call.
+func (c *query) script() *script {
+	if c.rows[0].debts {
+		return meters
+	}
+	return takes
+}
+
+// decide asks Redis and works out the decisions.
+func (c *query) decide(ctx context.Context, s *Store) error {
+	c.fill(s)
+	reply, err := s.run(ctx, c.script(), c.keys, c.args)
+	if err != nil {
+		return err
+	}
+	return c.settle(ctx, s, reply)
+}
+
+// settle works out the decisions from a reply.
+func (c *query) settle(ctx context.Context, s *Store, reply []any) error {
+	err := c.read(s, reply)
+	if errors.Is(err, errOtherKind) { // nothing was written
+		if reply, err = s.run(ctx, takes, c.keys, c.args); err == nil {
+			err = c.read(s, reply)
 		}
 	}
-	a.granted = n.next()
-	a.accounts = make([]limits.Account, len(q.first))
-	for k, i := range q.first {
+	return err
+}
+
+// errOtherKind is the answer of the script for debts to a balance that is none yet.
+var errOtherKind = errors.New("the balance was counted by a rule of another kind")
+
+// read takes a reply apart, works out each decision from what was found, and holds them against what the script did.
+func (c *query) read(s *Store, reply []any) error {
+	q, n := c.rows[0], numbers{rest: reply}
+	now := n.next()
+	switch now {
+	case -1:
+		return errOtherKind
+	case -2:
+		if k := n.next() - 1; k >= 0 && k < int64(len(q.first)) {
+			b := &q.charges[q.first[k]]
+			return &wrongValue{s.key(b.Policy.Name(), b.Key)}
+		}
+	}
+	granted := n.next()
+	var few [inline]limits.Account
+	accounts := few[:0]
+	for _, i := range q.first {
 		owed, last, since := n.next(), n.next(), n.next()
 		var past []limits.Passed
 		for range n.next() {
@@ -99,19 +186,28 @@ func (q *question) read(reply []any, s *Store) (*answer, error) {
 				break
 			}
 		}
-		a.accounts[k] = q.charges[i].Policy.Account(owed, last, since, past)
+		accounts = append(accounts, q.charges[i].Policy.Account(owed, last, since, past))
 	}
 	if n.bad || len(n.rest) > 0 {
-		return nil, fmt.Errorf("the script answered %v, which is not what it was asked", reply)
+		return fmt.Errorf("the script answered %v, which is not what it was asked", reply)
 	}
-	return a, nil
-}
-
-// decide works out the decision, and holds it against what the script did.
-func (a *answer) decide(q *question, effect limits.Effect, d *limits.Decision) error {
-	limits.Decide(a.now, q.charges, a.accounts, q.of, effect, d)
-	if granted := a.granted == 1; effect != limits.Refuse && granted != d.Allowed {
-		return fmt.Errorf("the script and this process disagree (granted %v against %v): do they have the same version?", granted, d.Allowed)
+	effect := limits.Look
+	if c.take {
+		effect = limits.Take
+	}
+	for _, row := range c.rows {
+		if row.others {
+			row.refused = limits.Decision{Source: limits.FromRedis}
+			limits.Decide(now, row.charges, accounts, row.of, limits.Refuse, &row.refused)
+		}
+		row.d = limits.Decision{Source: limits.FromRedis}
+		limits.Decide(now, row.charges, accounts, row.of, effect, &row.d)
+		if row.d.Allowed {
+			granted--
+		}
+	}
+	if granted != 0 {
+		return errors.New("the script and this process disagree about what fits: do they have the same version?")
 	}
 	return nil
 }

@@ -95,6 +95,10 @@ func KindOf(err error) (Kind, bool) {
 
 // failed makes an Error of what the client returned for a call with ctx.
 func failed(ctx context.Context, op string, err error) *Error {
+	var left *gaveUp
+	if errors.As(err, &left) {
+		return &Error{Kind: Cancelled, Op: op, Sent: left.sent, Err: err}
+	}
 	kind, sent := classify(err)
 	if kind == Unknown && ended(ctx) || kind == NotExecuted && isContext(err) {
 		kind = Cancelled
@@ -179,3 +183,18 @@ type wrongValue struct{ key string }
 func (w *wrongValue) Error() string {
 	return fmt.Sprintf("the key %q holds what no version of this store has written: choose another prefix, or delete it", w.key)
 }
+
+// gaveUp says that a caller's context ended while its decision was in line or on its way.
+type gaveUp struct {
+	sent bool
+	err  error
+}
+
+func (g *gaveUp) Error() string {
+	if g.sent {
+		return "gave up waiting for an answer: " + g.err.Error()
+	}
+	return "gave up before the call was sent: " + g.err.Error()
+}
+
+func (g *gaveUp) Unwrap() error { return g.err }

@@ -72,7 +72,11 @@ func (s *Store) giveBackTogether(ctx context.Context, now time.Time, back []*lim
 	for _, v := range back {
 		args = append(args, s.key(v.Policy.Name(), v.Key))
 	}
-	args = append(args, s.told(now))
+	told := ""
+	if s.clock != nil {
+		told = s.clock(now)
+	}
+	args = append(args, told)
 	for _, v := range back {
 		args = append(args, strconv.FormatInt(v.Cost, 10), strconv.FormatInt(v.Taken, 10))
 	}

@@ -24,6 +24,13 @@ type Config struct {
 	// Cluster says that keys live on several servers, so that charges of different clients take a call each. It is found
 	// out for the clients of go-redis; set it for a client of your own around one.
 	Cluster bool
+	// NoCoalescing sends a call of its own for each decision. Otherwise decisions about the same balances that come while
+	// a call about them is on its way go together in the next one, and are granted in the order in which they came. Nobody
+	// waits for others to come.
+	NoCoalescing bool
+	// NoPipelining sends each call as it comes. Otherwise those that come while some calls are on their way go together in
+	// one message.
+	NoPipelining bool
 }
 
 // Store is a limits.Store in Redis. It has no time budget of its own: it takes as long as its client's options and the
@@ -35,6 +42,8 @@ type Store struct {
 
 	rules     sync.Map // *limits.Policy → *rule
 	ruleCount atomic.Int64
+
+	desk *desk // nil if nothing is to be sent together
 
 	// clock, if set, is the time that the scripts are told, for tests that play with time.
 	clock func(now time.Time) string
@@ -58,7 +67,9 @@ func New(client redis.UniversalClient, config Config) (*Store, error) {
 	case *redis.ClusterClient, *redis.Ring:
 		config.Cluster = true
 	}
-	return &Store{client: client, prefix: config.Prefix, cluster: config.Cluster}, nil
+	s := &Store{client: client, prefix: config.Prefix, cluster: config.Cluster}
+	s.desk = newDesk(s, !config.NoCoalescing, !config.NoPipelining)
+	return s, nil
 }
 
 func checkPrefix(prefix string) error {
@@ -83,97 +94,43 @@ func (s *Store) Peek(ctx context.Context, now time.Time, charges []limits.Charge
 	return s.decide(ctx, "peek", now, charges, limits.Look)
 }
 
-// Close ends what the store has running. It does not close the client.
-func (s *Store) Close() error { return nil }
+// Close waits for the calls that are on their way for several callers at once. It does not close the client. A closed store
+// still works, and sends each call alone.
+func (s *Store) Close() error {
+	s.desk.close()
+	return nil
+}
 
 // decide answers a Take or a Peek.
 func (s *Store) decide(ctx context.Context, op string, now time.Time, charges []limits.Charge, effect limits.Effect) (limits.Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return limits.Decision{}, &Error{Kind: Cancelled, Op: op, Err: err}
 	}
-	q, err := s.ask(charges)
+	q, err := s.ask(now, charges)
 	if err != nil {
 		return limits.Decision{}, &Error{Kind: Malformed, Op: op, Err: err}
 	}
-	d := limits.Decision{Source: limits.FromRedis}
 	switch {
 	case len(charges) == 0:
-		d.Allowed = true
+		return limits.Decision{Allowed: true, Source: limits.FromRedis}, nil
 	case s.cluster && !q.together():
-		if d, err = s.decideApart(ctx, now, charges, effect); err != nil {
-			return limits.Decision{}, failed(ctx, op, err)
-		}
-	default:
-		a, err := s.send(ctx, q, now, effect == limits.Take)
-		if err == nil {
-			err = a.decide(q, effect, &d)
-		}
+		d, err := s.decideApart(ctx, now, charges, effect)
 		if err != nil {
 			return limits.Decision{}, failed(ctx, op, err)
 		}
+		return d, nil
 	}
-	return d, nil
+	if err := s.answer(ctx, q, effect == limits.Take); err != nil {
+		return limits.Decision{}, failed(ctx, op, err)
+	}
+	return q.d, nil
 }
 
-// told returns the time that the script is told.
-func (s *Store) told(now time.Time) string {
-	if s.clock == nil {
-		return ""
+// answer gets q answered.
+func (s *Store) answer(ctx context.Context, q *question, take bool) error {
+	if take && s.desk != nil {
+		return s.desk.take(ctx, q)
 	}
-	return s.clock(now)
-}
-
-// question is one decision on its way to the script.
-type question struct {
-	charges []limits.Charge
-	of      []int // for each charge the index of its balance
-	first   []int // for each balance the first of its charges
-	rules   []*rule
-	debts   bool // all rules are debts
-}
-
-var errInProcess = errors.New("the rule counts what is in flight; keep it in the process, in a limits.Memory")
-
-// ask checks charges and finds out which balances they are about.
-func (s *Store) ask(charges []limits.Charge) (*question, error) {
-	q := &question{charges: charges, of: make([]int, len(charges)), debts: true}
-	for i := range charges {
-		c := &charges[i]
-		if err := c.Check(); err != nil {
-			return nil, fmt.Errorf("charge %d: %w", i, err)
-		}
-		at := -1
-		for k, j := range q.first {
-			if b := &charges[j]; b.Policy.Name() == c.Policy.Name() {
-				if b.Policy != c.Policy && b.Policy.Rule() != c.Policy.Rule() {
-					return nil, fmt.Errorf("charges %d and %d: one call cannot hold policy %q with two different rules; use the newer for both", j, i, c.Policy.Name())
-				}
-				if b.Key == c.Key {
-					at = k
-				}
-			}
-		}
-		if at < 0 {
-			r := s.ruleOf(c.Policy)
-			if r.fault != nil {
-				return nil, fmt.Errorf("charge %d: policy %q: %w", i, c.Policy.Name(), r.fault)
-			}
-			at = len(q.first)
-			q.first = append(q.first, i)
-			q.rules = append(q.rules, r)
-			q.debts = q.debts && r.debt
-		}
-		q.of[i] = at
-	}
-	return q, nil
-}
-
-// together reports whether all balances are one client's.
-func (q *question) together() bool {
-	for _, i := range q.first[1:] {
-		if q.charges[i].Key != q.charges[0].Key {
-			return false
-		}
-	}
-	return true
+	c := query{rows: []*question{q}, take: take}
+	return c.decide(ctx, s)
 }
