@@ -22,6 +22,8 @@ type gate struct {
 	line     queue.Line
 	maxWait  time.Duration
 
+	lanes lanes // the routes
+
 	inFlight int
 	peak     int    // the most in flight since the last Tick
 	streams  budget // counts work that turned out to be long-lived on a route without a budget; it has no bound
@@ -34,6 +36,7 @@ type gate struct {
 type slot struct {
 	generation uint32
 	started    time.Duration
+	lane       *lane   // of its route, while it runs under the limit
 	budget     *budget // whose long-lived budget it belongs to; nil: the adaptive limit
 	next       *slot   // in the free list
 
@@ -49,6 +52,7 @@ type budget struct {
 // ticket is one request at the gate, from Offer until it is granted, refused or has gone away.
 type ticket struct {
 	queue.Waiter
+	lane   *lane
 	budget *budget
 	// hard is the caller's own deadline, at which the answer must be there; zero when it has none. Hurried says that it,
 	// and not the longest wait, set Waiter.Deadline.
@@ -103,6 +107,11 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 	}
 	a := g.Expire(now)
 	a.alsoWake(g.settle(now)) // who came before goes first
+	if g.narrow(now, t) {
+		t.reason = Overloaded
+		a.drain = g.drain()
+		return a
+	}
 	if g.line.Len() == 0 && g.inFlight < g.limit() {
 		g.start(now, t)
 		return a
@@ -133,11 +142,27 @@ func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 	switch {
 	case t.budget != nil && t.budget.inUse >= t.budget.max:
 		return Overloaded
+	case g.narrow(now, t):
+		return Overloaded
 	case t.budget != nil, g.inFlight < g.limit() && g.line.Len() == 0:
 		return ""
 	}
 	return g.refusal(now, t)
 }
+
+// narrow reports whether the route of t holds all the places that it may.
+func (g *gate) narrow(now time.Duration, t *ticket) bool {
+	if t.lane == nil {
+		return false
+	}
+	if g.lanes.overdue(now, t.lane) {
+		g.lanes.judge(now, t.lane, g.settled())
+	}
+	return t.lane.full()
+}
+
+// settled is the limit without regard to a dip.
+func (g *gate) settled() int { return g.cap.Apply(g.estimate.Settled(), g.floor) }
 
 // refusal is the reason to turn away somebody who would have to wait, or "". Who could not be answered in time is turned
 // away at once rather than served late: the line is worth only what its places can keep. The wait may take up to 0.6 × the
@@ -177,8 +202,7 @@ func (g *gate) service() time.Duration { return g.latency.typical() * 3 / 2 }
 // expectedWait is Little's law for somebody with ahead others before it: they and itself each take their share of the
 // limit. A dip of the estimate is over before it matters, so the limit it returns to counts.
 func (g *gate) expectedWait(ahead int) time.Duration {
-	limit := g.cap.Apply(g.estimate.Settled(), g.floor)
-	return time.Duration(ahead+1) * g.latency.typical() / time.Duration(max(1, limit))
+	return time.Duration(ahead+1) * g.latency.typical() / time.Duration(max(1, g.settled()))
 }
 
 // drain is how long the line and what is running need to clear.
@@ -213,7 +237,8 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 		s.budget.inUse--
 		s.budget = nil
 	} else {
-		if outcome != Ignored {
+		g.lanes.done(now, s, outcome)
+		if outcome != Ignored && (!s.lane.exceptional() || outcome == Dropped) {
 			sample := concurrency.Sample{Latency: now - s.started, InFlight: g.inFlight, Dropped: outcome == Dropped}
 			g.estimate.Observe(now, sample)
 			if outcome == Success {
@@ -221,6 +246,7 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 			}
 		}
 		g.inFlight--
+		s.lane = nil
 	}
 	s.next, g.free = g.free, s
 	return answer{wake: g.settle(now)}, true
@@ -233,7 +259,8 @@ func (g *gate) Detach(now time.Duration, s *slot, generation uint32) (answer, bo
 	if s.generation != generation || s.budget != nil {
 		return answer{}, false
 	}
-	s.budget = &g.streams
+	s.lane.leave(now, s.started)
+	s.lane, s.budget = nil, &g.streams
 	g.streams.inUse++
 	g.inFlight--
 	return answer{wake: g.settle(now)}, true
@@ -270,13 +297,14 @@ func (t *ticket) timeIsUp() {
 }
 
 // Tick lets time pass for the estimate and takes in the pressure on the process; known is false when health has no
-// opinion. It must be called a few times each second.
-func (g *gate) Tick(now time.Duration, pressure float64, known bool) answer {
+// opinion; scoped tells the pressure on single routes. It must be called a few times each second.
+func (g *gate) Tick(now time.Duration, pressure float64, known bool, scoped scopedPressure) answer {
 	g.estimate.Tick(now)
 	g.cap.Update(now, concurrency.Reading{
 		Pressure: pressure, Known: known, Limit: g.estimate.Limit(), InFlight: g.peak, Floor: g.floor,
 	})
 	g.peak = g.inFlight
+	g.lanes.tick(now, g.limit(), g.settled(), scoped)
 	a := g.Expire(now)
 	a.alsoWake(g.settle(now))
 	return a
@@ -300,10 +328,13 @@ func (g *gate) settle(now time.Duration) *queue.Waiter {
 		if w == nil {
 			break
 		}
-		if t := ticketOf(w); t.hard > 0 && now+g.service() > t.hard {
+		switch t := ticketOf(w); {
+		case t.lane.full():
+			t.reason = Overloaded // it came when its route was not as narrow
+		case t.hard > 0 && now+g.service() > t.hard:
 			t.reason = Deadline
 			g.line.Refused(now, w)
-		} else {
+		default:
 			g.start(now, t)
 		}
 		w.Next = nil
@@ -321,6 +352,7 @@ func (g *gate) settle(now time.Duration) *queue.Waiter {
 func (g *gate) start(now time.Duration, t *ticket) {
 	g.inFlight++
 	g.peak = max(g.peak, g.inFlight)
+	t.lane.enter(now)
 	g.grant(now, t)
 }
 
@@ -332,7 +364,7 @@ func (g *gate) grant(now time.Duration, t *ticket) {
 	} else {
 		g.free, s.next = s.next, nil
 	}
-	s.started, s.budget = now, t.budget
+	s.started, s.budget, s.lane = now, t.budget, t.lane
 	t.slot, t.generation = s, s.generation
 }
 

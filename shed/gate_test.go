@@ -320,7 +320,7 @@ func drive(r *rapid.T, g *gate, limit int) {
 				waiting = append(waiting[:i], waiting[i+1:]...)
 			}
 		case 4:
-			settle(g.Tick(now, 0, true))
+			settle(g.Tick(now, 0, true, nil))
 		}
 		if g.inFlight != len(running) || g.inFlight > limit {
 			r.Fatalf("in flight %d, out %d, limit %d", g.inFlight, len(running), limit)

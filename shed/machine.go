@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits"
 )
 
@@ -17,6 +18,7 @@ import (
 type Machine struct {
 	s     *Shedder
 	now   time.Duration
+	scope map[string]reading // what RoutePressure has said
 	woken []*Job
 	next  int // of woken, the first that Woken has not returned yet
 }
@@ -207,7 +209,28 @@ func (m *Machine) Done(now time.Duration, j *Job, outcome Outcome) {
 // Tick lets time pass for the estimate; it must be called every TickEvery. pressure and known are what health says.
 func (m *Machine) Tick(now time.Duration, pressure float64, known bool) {
 	m.now = now
-	m.s.tick(pressure, known)
+	m.s.tick(pressure, known, m.scoped)
+}
+
+// RoutePressure is what health says from now on about what one route needs; Tick takes it in.
+func (m *Machine) RoutePressure(route string, pressure float64, state health.State) {
+	if m.scope == nil {
+		m.scope = make(map[string]reading)
+	}
+	m.scope[route] = reading{pressure, state}
+}
+
+// reading is a pressure and what it rests on.
+type reading struct {
+	pressure float64
+	state    health.State
+}
+
+func (m *Machine) scoped(route string) (float64, health.State) {
+	if r, ok := m.scope[route]; ok {
+		return r.pressure, r.state
+	}
+	return 0, health.Absent
 }
 
 // Woken returns the next job whose wait has ended, Granted or TurnedAway, or nil. The driver asks after each call until

@@ -54,8 +54,16 @@ type overload struct {
 	busy    int // places in use
 	inside  []*call
 	stalled time.Duration // when the backend last stood still
+	slower  slower
 
 	measured, end time.Duration // arrivals between the two are counted
+}
+
+// slower makes work on one route, or on all of them ("*"), take so many times as long for a time.
+type slower struct {
+	route    string
+	by       float64
+	from, to time.Duration
 }
 
 type call struct {
@@ -145,7 +153,11 @@ func (o *overload) serve(now time.Duration) {
 		o.inside = o.inside[1:]
 		o.busy++
 		c.began = max(now, o.stalled+hiccup)
-		o.agenda.plan(c.began+time.Duration(o.rng.ExpFloat64()*float64(service)), func(now time.Duration) { o.finish(now, c) })
+		work := o.rng.ExpFloat64() * float64(service)
+		if s := &o.slower; (s.route == "*" || s.route == o.sources[c.source].route) && c.began >= s.from && c.began < s.to {
+			work *= s.by
+		}
+		o.agenda.plan(c.began+time.Duration(work), func(now time.Duration) { o.finish(now, c) })
 	}
 }
 

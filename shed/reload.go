@@ -134,6 +134,8 @@ func (s *Shedder) swap(next *settings, capacity int, maxWait time.Duration) {
 	if line, ok := g.line.(*queue.Fair); ok {
 		line.Resize(capacity)
 	}
+	next.keepLanes(s.current())
+	g.lanes.replace(next.lanes())
 	s.settings.Store(next)
 	woken := g.settle(now)
 	s.unlock()
@@ -158,6 +160,25 @@ func (s *Shedder) keepBudgets(next *settings) {
 		}
 	}
 	maps.DeleteFunc(s.budgets, func(_ string, b *budget) bool { return b.inUse == 0 })
+}
+
+// keepLanes lets routes go on with what is known about their namesakes.
+func (set *settings) keepLanes(old *settings) {
+	keep := func(next, old *route) {
+		if next.lane != nil && old.lane != nil {
+			old.lane.scoped = next.lane.scoped
+			if !old.lane.scoped {
+				old.lane.cap = concurrency.Cap{}
+			}
+			next.lane = old.lane
+		}
+	}
+	for name, r := range set.routes {
+		if was := old.routes[name]; was != nil {
+			keep(r, was)
+		}
+	}
+	keep(set.other, old.other)
 }
 
 // ReloadStatus tells what became of new configurations, since New.

@@ -21,6 +21,7 @@ type route struct {
 	rules    []*rule
 	counted  []*rule // of rules, those that count what is in flight
 	budget   *budget // nil unless long-lived
+	lane     *lane   // nil if long-lived
 	refusals refusals
 }
 
@@ -50,6 +51,9 @@ func compile(cfg Config) (*settings, error) {
 	}
 	s.other = newRoute(Route{})
 	if err := s.assign(); err != nil {
+		return nil, err
+	}
+	if err := s.scope(); err != nil {
 		return nil, err
 	}
 	for _, r := range s.routes {
@@ -85,6 +89,39 @@ func (s *settings) assign() error {
 	return nil
 }
 
+// scope tells the lanes of routes that health has signals about, and refuses signals about routes that nothing could be done
+// for: a dependency scoped to a route that does not exist protects nothing.
+func (s *settings) scope() error {
+	for _, name := range s.config.Health.Routes() {
+		route := s.routes[name]
+		switch {
+		case route == nil:
+			return fmt.Errorf("shed: health: a signal is scoped to route %q, which does not exist; define it under routes", name)
+		case route.Exempt:
+			return fmt.Errorf("shed: health: a signal is scoped to route %q, which is exempt and never shed; drop one of the two", name)
+		case route.lane == nil:
+			return fmt.Errorf("shed: health: a signal is scoped to route %q, which is long-lived and outside the limit; drop one of the two", name)
+		}
+		route.lane.scoped = true
+	}
+	return nil
+}
+
+// lanes returns those of all routes. With a single route there is nobody to protect from it, and none is watched.
+func (s *settings) lanes() []*lane {
+	var all []*lane
+	for _, r := range s.config.Routes {
+		if l := s.routes[r.Name].lane; l != nil {
+			all = append(all, l)
+		}
+	}
+	if len(all) == 0 {
+		s.other.lane = nil
+		return nil
+	}
+	return append(all, s.other.lane)
+}
+
 func checkRoute(r Route) error {
 	switch {
 	case r.Name == "":
@@ -114,6 +151,8 @@ func newRoute(r Route) *route {
 	c := &route{Route: r}
 	if r.LongLived > 0 {
 		c.budget = &budget{max: r.LongLived}
+	} else if !r.Exempt {
+		c.lane = &lane{name: r.Name}
 	}
 	return c
 }

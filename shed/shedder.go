@@ -174,6 +174,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 			maxWait:  maxWait,
 		},
 	}
+	s.gate.lanes.all = set.lanes()
 	s.settings.Store(set)
 	s.health.Store(sampler)
 	s.contextual, _ = cfg.Observer.(ContextObserver)
@@ -213,7 +214,7 @@ func (s *Shedder) run(ctx context.Context) {
 		case <-t.C:
 			sampler := s.health.Load()
 			pressure, known := sampler.Pressure()
-			s.tick(pressure, known && sampler.State() != health.Stale) // what is stale moves nothing
+			s.tick(pressure, known && sampler.State() != health.Stale, sampler.PressureOf) // what is stale moves nothing
 			if n%int(MomentEvery/TickEvery) == 0 {
 				s.remember(pressure, known)
 			}
@@ -222,17 +223,17 @@ func (s *Shedder) run(ctx context.Context) {
 }
 
 // tick lets time pass for the gate once.
-func (s *Shedder) tick(pressure float64, known bool) {
+func (s *Shedder) tick(pressure float64, known bool, scoped scopedPressure) {
 	now := s.clock.now()
 	s.mu.Lock()
-	a := s.gate.Tick(now, pressure, known)
+	a := s.gate.Tick(now, pressure, known, scoped)
 	s.unlock()
 	s.wake(a.wake)
 }
 
 // unlock ends a visit to the gate: it notes whether there is a crowd now and lets the next one in.
 func (s *Shedder) unlock() {
-	crowded := s.gate.line.Len() > 0 || s.gate.inFlight >= s.gate.limit()
+	crowded := s.gate.line.Len() > 0 || s.gate.inFlight >= s.gate.limit() || s.gate.lanes.shut > 0
 	if s.crowded.Load() != crowded {
 		s.crowded.Store(crowded)
 	}

@@ -40,6 +40,8 @@ type Status struct {
 	Finished map[string]int64  `json:"finished"`
 	Rules    []RuleStatus      `json:"rules"`
 	Budgets  []LongLivedStatus `json:"long_lived,omitempty"`
+	// Routes are those under the limit; empty without configured routes.
+	Routes []RouteStatus `json:"routes,omitempty"`
 	// Streams is how many permits were detached: streams on routes without a budget of their own.
 	Streams int `json:"streams"`
 	// Reloads tells what became of new configurations.
@@ -76,6 +78,21 @@ type LongLivedStatus struct {
 	Route string `json:"route"`
 	InUse int    `json:"in_use"`
 	Max   int    `json:"max"`
+}
+
+// RouteStatus tells how much of one route runs.
+type RouteStatus struct {
+	// Route is the route's name, empty for the default route.
+	Route    string `json:"route"`
+	InFlight int    `json:"in_flight"`
+	// Usual is how many run on average while all is well, and UsualLatency how long they take.
+	Usual        float64  `json:"usual"`
+	UsualLatency Duration `json:"usual_latency"`
+	// Bound is how many may run at once while the route is narrowed, 0 while it is not: because it is Slow, its work takes far
+	// longer than usual, or because of HealthCap, which follows the health of what the route needs (0: none).
+	Bound     int  `json:"bound,omitempty"`
+	Slow      bool `json:"slow,omitempty"`
+	HealthCap int  `json:"health_cap,omitempty"`
 }
 
 // Duration is a time.Duration that reads as "20ms" in JSON.
@@ -115,6 +132,9 @@ func (s *Shedder) readGate(st *Status, set *settings) []queue.Backlog {
 		if b := set.routes[r.Name].budget; b != nil {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
 		}
+	}
+	for _, l := range g.lanes.all {
+		st.Routes = append(st.Routes, l.status())
 	}
 	return g.crowd(now, &st.Line)
 }

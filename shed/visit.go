@@ -42,7 +42,7 @@ func (v *visit) begin(ctx context.Context, route *route, req *Request) {
 	if v.Cost == 0 {
 		v.Cost = route.Cost
 	}
-	v.budget, v.hard, v.reason, v.slot = route.budget, 0, "", nil
+	v.budget, v.lane, v.hard, v.reason, v.slot = route.budget, route.lane, 0, "", nil
 	if deadline, ok := ctx.Deadline(); ok {
 		v.hard = max(deadline.Sub(v.s.clock.start), 1) // 0 would mean that there is none
 	}
@@ -62,6 +62,6 @@ func sooner(a, b time.Duration) time.Duration {
 // end forgets the request, so that the pool keeps nothing of it alive.
 func (v *visit) end() {
 	clear(v.charges[:cap(v.charges)])
-	v.ctx, v.route, v.slot, v.budget, v.Client = nil, nil, nil, nil, ""
+	v.ctx, v.route, v.slot, v.budget, v.lane, v.Client = nil, nil, nil, nil, nil, ""
 	v.s.visits.Put(v)
 }

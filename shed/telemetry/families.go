@@ -74,9 +74,11 @@ var (
 	overSoftFamily     = counter("spillway_rule_over_soft_total", "Admitted requests that went over the soft rate of a burst.", "rule")
 	refundErrorsFamily = counter("spillway_refund_errors_total", "Refunds of quota that the store could not make.")
 
-	streamsFamily   = gauge("spillway_streams", "Streams on routes without a budget of their own.")
-	budgetFamily    = gauge("spillway_long_lived_in_use", "Long-lived requests by route.", "route")
-	budgetMaxFamily = gauge("spillway_long_lived_max", "How many long-lived requests a route may have at once.", "route")
+	streamsFamily       = gauge("spillway_streams", "Streams on routes without a budget of their own.")
+	budgetFamily        = gauge("spillway_long_lived_in_use", "Long-lived requests by route.", "route")
+	routeInFlightFamily = gauge("spillway_route_in_flight", "Requests that run under the limit, by route.", "route")
+	routeLimitFamily    = gauge("spillway_route_limit", "How many of a route may run at once while it is held back: because its work is slow, or by the health of what it needs.", "route", "why")
+	budgetMaxFamily     = gauge("spillway_long_lived_max", "How many long-lived requests a route may have at once.", "route")
 
 	reloadsFamily  = counter("spillway_config_reloads_total", "New configurations since the start, by what became of them.", "result")
 	configOKFamily = gauge("spillway_config_ok", "1 while the newest configuration is in force, 0 if it was refused and an older one is.")

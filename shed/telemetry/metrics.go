@@ -227,6 +227,9 @@ func (r report) status(st *shed.Status) {
 		r.set(overSoftFamily, float64(rule.OverSoft), rule.Name)
 	}
 	r.set(streamsFamily, float64(st.Streams))
+	for _, route := range st.Routes {
+		r.route(route)
+	}
 	for _, b := range st.Budgets {
 		r.set(budgetFamily, float64(b.InUse), b.Route)
 		r.set(budgetMaxFamily, float64(b.Max), b.Route)
@@ -234,6 +237,20 @@ func (r report) status(st *shed.Status) {
 	r.set(reloadsFamily, float64(st.Reloads.Applied), "applied")
 	r.set(reloadsFamily, float64(st.Reloads.Failed), "failed")
 	r.set(configOKFamily, one(st.Reloads.OK))
+}
+
+func (r report) route(st shed.RouteStatus) {
+	name := st.Route
+	if name == "" {
+		name = DefaultRoute
+	}
+	r.set(routeInFlightFamily, float64(st.InFlight), name)
+	if st.Slow {
+		r.set(routeLimitFamily, float64(st.Bound), name, "slow")
+	}
+	if st.HealthCap > 0 {
+		r.set(routeLimitFamily, float64(st.HealthCap), name, "health")
+	}
 }
 
 func (r report) health(st *shed.Status) {
