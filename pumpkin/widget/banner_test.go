@@ -68,7 +68,7 @@ func TestDismissalLastsUntilTheNoticeIsAnother(t *testing.T) {
 	if n := evaluated[int](t, tab, button+`.length`); n != 1 {
 		t.Fatalf("%d buttons for one dismissible notice", n)
 	}
-	if got := evaluated[string](t, tab, button+`[0].getAttribute("aria-label")`); got != "dismiss" {
+	if got := evaluated[string](t, tab, button+`[0].textContent`); got != "dismiss" {
 		t.Errorf("the button is called %q", got)
 	}
 	evaluated[bool](t, tab, button+`[0].click(), true`)

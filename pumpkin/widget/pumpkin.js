@@ -105,10 +105,10 @@
 [part~=major]{--c:#d80}
 [part~=maintenance]{--c:#84c}
 [part~=critical]{--c:#a01;color:#fff;background:var(--c)}
-b{text-transform:capitalize}
-span{flex:1 1 12em;overflow-wrap:anywhere}
+b,button{text-transform:capitalize}
+span{flex:1 1 12em;overflow-wrap:anywhere;text-align:match-parent}
 a,button{color:inherit;font:inherit}
-button{min-width:2em;min-height:2em;background:none;border:1px solid}`);
+button{min-height:2em;background:none;border:1px solid}`);
 
 	let gone = []; // the notices that were dismissed; an edited one has another name, and comes back
 	const name = i => [state.epoch, i.notice_rev, i.id].join();
@@ -160,7 +160,7 @@ button{min-width:2em;min-height:2em;background:none;border:1px solid}`);
 			// Everything is text; a link leads to the web or there is none.
 			if (/^https?:\/\//i.test(i.url)) e.append(make("a", { href: i.url, target: "_blank", rel: "noopener noreferrer" }, i.link_text || i.url));
 			if (i.dismissible) {
-				e.append(make("button", { "aria-label": word("dismiss") }, "×"));
+				e.append(make("button", {}, word("dismiss")));
 				e.lastChild.onclick = () => {
 					gone = [...state.items.map(name).filter(n => gone.includes(n)), name(e.item)];
 					remember("localStorage", gone);

@@ -41,7 +41,7 @@ var pages = map[string]string{
 }
 
 func page(attributes, head, banner string) string {
-	return "<!doctype html><html " + attributes + `><head><meta charset="utf-8"><title>Shop</title><meta name="color-scheme" content="light dark">` +
+	return "<!doctype html><html " + attributes + `><head><meta charset="utf-8"><title>Shop</title>` +
 		`<meta name="viewport" content="width=device-width">` + head + `</head><body>` + banner +
 		`<main><h1>Shop</h1><p>Things to buy.</p><button id="buy">Buy</button></main></body></html>`
 }
@@ -53,7 +53,6 @@ type site struct {
 
 	mu    sync.Mutex
 	polls int
-	stop  bool
 }
 
 func newSite(t *testing.T) *site {

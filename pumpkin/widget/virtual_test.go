@@ -236,7 +236,7 @@ func TestRegionsStayAndOnlyNewsIsAdded(t *testing.T) {
 		t.Error("a change that nobody sees touched the banner")
 	}
 	evaluated[float64](t, tab, `virtual.says(3, {}, {message: {en: "two"}, severity: "critical", notice_rev: 3}), virtual.step()`)
-	if got := evaluated[string](t, tab, `[...`+banner+`.shadowRoot.children].map(r => r.role + ":" + r.textContent).join(" ")`); got != "alert:criticaltwo× status:" {
+	if got := evaluated[string](t, tab, `[...`+banner+`.shadowRoot.children].map(r => r.role + ":" + r.textContent).join(" ")`); got != "alert:criticaltwodismiss status:" {
 		t.Errorf("regions: %q", got)
 	}
 	if !evaluated[bool](t, tab, `[...`+banner+`.shadowRoot.children].every((e, n) => e == kept[n])`) {
