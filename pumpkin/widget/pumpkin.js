@@ -106,7 +106,7 @@
 [part~=maintenance]{--c:#84c}
 [part~=critical]{--c:#a01;color:#fff;background:var(--c)}
 b,button{text-transform:capitalize}
-span{flex:1 1 12em;overflow-wrap:anywhere;text-align:match-parent}
+span{flex:1 1 12em;overflow-wrap:anywhere}
 a,button{color:inherit;font:inherit}
 button{min-height:2em;background:none;border:1px solid}`);
 
