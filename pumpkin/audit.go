@@ -1,6 +1,7 @@
 package pumpkin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type Record struct {
 	// Refused is the word for why not, Detail the same for people.
 	Refused Reason `json:"refused,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+
+	n uint64 // the number of the record, for an order among equal times
 }
 
 // refused is the record of an attempt.
@@ -55,6 +58,7 @@ type trail struct {
 	failed atomic.Uint64 // records that the file did not take
 
 	mu       sync.Mutex
+	added    uint64
 	records  []Record
 	failures []Record
 
@@ -82,6 +86,8 @@ func (t *trail) append() (*os.File, error) {
 func (t *trail) add(r Record) {
 	r.At = time.Now().UTC().Round(0)
 	t.mu.Lock()
+	t.added++
+	r.n = t.added
 	if r.isFailure() {
 		t.failures = keep(t.failures, r, keptFailures)
 	} else {
@@ -131,7 +137,7 @@ func (t *trail) last(n int) []Record {
 	t.mu.Lock()
 	all := slices.Concat(t.records, t.failures)
 	t.mu.Unlock()
-	slices.SortStableFunc(all, func(a, b Record) int { return b.At.Compare(a.At) })
+	slices.SortFunc(all, func(a, b Record) int { return cmp.Compare(b.n, a.n) })
 	return all[:min(n, len(all))]
 }
 

@@ -68,20 +68,20 @@ func (p *Pumpkin) look() {
 	if err == nil && g.content == content && g.mtime.Equal(mtime) && (g.there || g.bad) {
 		return
 	}
+	news := !g.bad || g.content != content
+	g.content, g.mtime = content, mtime
 	var items []held
 	if err == nil {
-		g.content, g.mtime = content, mtime
 		items, err = p.parseGlass([]byte(content), time.Now(), mtime)
 	}
-	if err != nil {
-		if !g.bad || g.content != content {
+	if g.bad = err != nil; g.bad {
+		if news {
 			p.log.Error("pumpkin: the break-glass file cannot be used; what was in force stays", slog.String("file", g.path), slog.Any("error", err))
 			p.audit.add(Record{Actor: "file", Action: "file_bad", Rev: p.current.Load().board.rev}.refused(err))
 		}
-		g.bad, g.content = true, content
 		return
 	}
-	g.there, g.bad = true, false
+	g.there = true
 	p.override("file_on", &override{items}, mtime.UTC().Format(time.RFC3339))
 }
 

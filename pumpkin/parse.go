@@ -166,7 +166,7 @@ func (e *Entry) setStart(raw json.RawMessage) error {
 		return wrongType("starts_at", err)
 	}
 	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || at.IsZero() || at.Year() < 2000 || at.Year() > 9998 {
+	if err != nil || at.IsZero() || at.Year() < 1971 || at.Year() > 9998 {
 		return refuse(InvalidField, "starts_at: must be a time with its offset, such as \"2030-01-31T22:00:00Z\"")
 	}
 	e.StartsAt = at
