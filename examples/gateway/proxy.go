@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/pumpkin"
+	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/configfile"
+)
+
+// How long the gateway waits for an upstream: to connect, and to begin to answer. Long answers may take as long as they like.
+const (
+	connectWithin = 5 * time.Second
+	answerWithin  = 60 * time.Second
+)
+
+// proxy is the way of an admitted request to its upstream and back.
+type proxy struct {
+	table   atomic.Pointer[table]
+	shedder *shed.Shedder
+	poll    http.Handler // the pumpkin's document and widget
+	peers   *peers       // nil without -peers
+	streams streams
+	reverse *httputil.ReverseProxy
+	failed  [len(failures)]atomic.Int64 // by failure
+}
+
+// targetKey is where a request carries its target.
+type targetKey struct{}
+
+func newProxy(s *shed.Shedder, p *pumpkin.Pumpkin, cfg *configfile.Config, quiet *log.Logger) (*proxy, error) {
+	g := &proxy{shedder: s, poll: p.Public()}
+	g.use(cfg)
+	g.reverse = &httputil.ReverseProxy{
+		Rewrite: g.rewrite, ModifyResponse: g.answered, ErrorHandler: g.fail, ErrorLog: quiet,
+		Transport: transport(answerWithin),
+	}
+	return g, nil
+}
+
+// transport is how upstreams are asked: directly, whatever proxies the environment names, and with bodies as they are.
+func transport(answer time.Duration) *http.Transport {
+	return &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: connectWithin, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: connectWithin, ResponseHeaderTimeout: answer, ExpectContinueTimeout: time.Second,
+		MaxIdleConnsPerHost: 256, IdleConnTimeout: 90 * time.Second, DisableCompression: true, ForceAttemptHTTP2: true,
+	}
+}
+
+func (g *proxy) close() {
+	g.reverse.Transport.(*http.Transport).CloseIdleConnections()
+	if g.peers != nil {
+		g.peers.close()
+	}
+}
+
+// use puts another configuration in force and says what that changes.
+func (g *proxy) use(cfg *configfile.Config) []string {
+	next := newTable(cfg.Shed.Routes, cfg.Upstreams)
+	before := g.table.Swap(next)
+	if before == nil {
+		return nil
+	}
+	var changes []string
+	was := before.lines()
+	for _, line := range next.lines() {
+		if !slices.Contains(was, line) {
+			changes = append(changes, line)
+		}
+	}
+	return changes
+}
+
+func (g *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == pumpkinPath || r.URL.Path == widgetPath {
+		g.poll.ServeHTTP(w, r)
+		return
+	}
+	to := g.table.Load().find(r)
+	if to.upstream == nil {
+		problem(w, http.StatusNotFound, "no_upstream", "There is nothing behind this gateway at this address.")
+		return
+	}
+	g.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), targetKey{}, to)))
+}
+
+// rewrite makes the request that goes out. Hop-by-hop fields are gone already, and with them what the client says about its
+// own address.
+func (g *proxy) rewrite(pr *httputil.ProxyRequest) {
+	to := pr.In.Context().Value(targetKey{}).(target)
+	pr.SetURL(to.upstream)
+	pr.Out.Host = pr.In.Host                 // as the client calls the service
+	pr.Out.URL.RawQuery = pr.In.URL.RawQuery // as it came, also where Go would read it otherwise
+	if pr.In.Header["User-Agent"] == nil {
+		pr.Out.Header.Set("User-Agent", "") // none, rather than Go's
+	}
+	g.forwarded(pr)
+}
+
+// addresses are fields in which services are told who asks. From a client they would be a claim.
+var addresses = []string{
+	"X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
+}
+
+// forwarded tells the upstream who asks. What came from a trusted proxy in the one field that is believed goes on, with the proxy
+// added; everything else of that kind is dropped.
+func (g *proxy) forwarded(pr *httputil.ProxyRequest) {
+	clients := g.shedder.Clients()
+	believed := http.CanonicalHeaderKey(clients.Forwarded)
+	trusted := isTrusted(pr.In.RemoteAddr, clients.TrustedProxies)
+	for _, field := range append(addresses, believed) {
+		if field != "" && (!trusted || field != believed) {
+			pr.Out.Header.Del(field)
+		}
+	}
+	if trusted && (clients.Forwarded == "" || clients.Forwarded == "x_forwarded_for") {
+		pr.Out.Header["X-Forwarded-For"] = pr.In.Header["X-Forwarded-For"]
+	}
+	pr.SetXForwarded()
+	if !trusted {
+		return
+	}
+	for _, field := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if said := pr.In.Header[field]; len(said) == 1 {
+			pr.Out.Header[field] = said
+		}
+	}
+	if clients.Forwarded == "forwarded" {
+		pr.Out.Header["Forwarded"] = append(slices.Clone(pr.In.Header["Forwarded"]), forwardedBy(pr.In))
+	}
+}
+
+// forwardedBy is the element that RFC 7239 asks a proxy to add.
+func forwardedBy(r *http.Request) string {
+	who := "unknown"
+	if addr, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
+		if who = addr.Addr().Unmap().String(); strings.Contains(who, ":") {
+			who = `"[` + who + `]"`
+		}
+	}
+	proto := "http"
+	if r.TLS != nil {
+		proto = "https"
+	}
+	return "for=" + who + ";proto=" + proto
+}
+
+func isTrusted(remote string, proxies []netip.Prefix) bool {
+	addr, err := netip.ParseAddrPort(remote)
+	return err == nil && slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(addr.Addr().Unmap()) })
+}
+
+// answered looks at what the upstream says before it goes to the client.
+func (g *proxy) answered(res *http.Response) error {
+	res.Header.Del("Pumpkin-Rev") // ours is set already
+	to := res.Request.Context().Value(targetKey{}).(target)
+	upgraded := res.StatusCode == http.StatusSwitchingProtocols
+	if upgraded || to.longLived || strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		res.Body = g.streams.add(res.Body, upgraded)
+	}
+	return nil
+}
+
+// failures are the reasons for which an upstream gives no answer.
+var failures = [...]string{"upstream_unreachable", "upstream_timeout", "client_gone"}
+
+// fail answers for an upstream that does not.
+func (g *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case r.Context().Err() != nil:
+		g.failed[2].Add(1)
+		w.WriteHeader(499) // nobody reads it; the logs of a proxy in front do
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, os.ErrDeadlineExceeded):
+		g.failed[1].Add(1)
+		problem(w, http.StatusGatewayTimeout, failures[1], "The service behind this gateway has not answered in time. It may have done what was asked.")
+	default:
+		g.failed[0].Add(1)
+		problem(w, http.StatusBadGateway, failures[0], "The service behind this gateway cannot be reached, or has broken off.")
+	}
+}
+
+// problem answers with an RFC 9457 document.
+func problem(w http.ResponseWriter, status int, reason, detail string) {
+	body, err := json.Marshal(map[string]any{
+		"type": "about:blank", "title": http.StatusText(status), "status": status, "detail": detail, "reason": reason,
+	})
+	if err != nil { // strings and a number cannot fail
+		body = []byte("{}")
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Length", fmt.Sprint(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // nobody can be told if the client is gone
+}
+
+// classify says what an answer means for the concurrency limit: an upstream that cannot be reached is no fast service, and gets
+// little to do until it is back.
+func classify(r *http.Request, status int) shed.Outcome {
+	if status == http.StatusBadGateway {
+		return shed.Dropped
+	}
+	return middleware.Classify(r, status)
+}
+
+// proxyStatus is the gateway's part of the debug view.
+type proxyStatus struct {
+	Routes  []string         `json:"routes"`
+	Streams int              `json:"streams"`
+	Failed  map[string]int64 `json:"failed"`
+	Peers   []peerStatus     `json:"peers,omitempty"`
+}
+
+func (g *proxy) status() proxyStatus {
+	st := proxyStatus{Routes: g.table.Load().lines(), Streams: g.streams.len(), Failed: map[string]int64{}}
+	for i, name := range failures {
+		st.Failed[name] = g.failed[i].Load()
+	}
+	if g.peers != nil {
+		st.Peers = g.peers.status()
+	}
+	return st
+}

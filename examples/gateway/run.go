@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spillway-go/spillway/pumpkin"
+)
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // serving failed
+	exitUsage  = 2 // flags, configuration, token or addresses cannot work; nothing was started
+)
+
+// options are the flags.
+type options struct {
+	config, upstream    string
+	listen, admin       string
+	checkListen         string
+	peers, self, secret string
+	check               bool
+}
+
+const defaultListen = "127.0.0.1:8080"
+
+const usage = `usage: gateway -upstream URL [-config FILE] [-listen ADDR] [-admin ADDR] [-check-listen ADDR] [-peers URL,URL -self URL]
+       gateway -config FILE -check
+
+A reverse proxy that lets through what the service behind it can do.
+
+  -upstream URL       where requests go that no route of FILE sends elsewhere
+  -config FILE        a YAML file with the rules, see docs/configuration.md; followed while running
+  -check              only say whether FILE is in order: exit 0, or 2 with PATH:LINE: what; how to mend
+  -listen ADDR        what clients ask; default 127.0.0.1:8080
+  -admin ADDR         the pumpkin's admin endpoints, /livez, /readyz, /metrics, /debug/spillway, /dashboard/; default what FILE
+                      says, else 127.0.0.1:9180
+  -check-listen ADDR  answers nginx auth_request and Envoy ext_authz, for who has a proxy already
+  -peers URL,URL,...  all gateways of the fleet as they reach each other, this one included: each client is counted by one of them
+  -self URL           which of the peers this one is, where -listen does not say it
+
+The admin token is read from the file that FILE names, else from SPILLWAY_ADMIN_TOKEN, else made up and printed. What peers
+prove who they are with is SPILLWAY_PEER_SECRET.
+`
+
+// parse reads the arguments.
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	for name, into := range map[string]*string{
+		"config": &o.config, "upstream": &o.upstream, "listen": &o.listen, "admin": &o.admin,
+		"check-listen": &o.checkListen, "peers": &o.peers, "self": &o.self,
+	} {
+		flags.StringVar(into, name, "", "")
+	}
+	flags.BoolVar(&o.check, "check", false, "")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	var wrong error
+	flags.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "" {
+			wrong = fmt.Errorf("-%s is empty", f.Name)
+		}
+	})
+	switch {
+	case wrong != nil:
+	case o.check && o.config == "":
+		wrong = errors.New("-check needs -config FILE: what shall be checked?")
+	case o.self != "" && o.peers == "":
+		wrong = errors.New("-self has no meaning without -peers")
+	}
+	return o, wrong
+}
+
+func orElse(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+// run is the program: it serves until ctx ends, and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "gateway: %v; run with -h for the options\n", err)
+		return exitUsage
+	}
+	if o.check {
+		return check(o, stdout, stderr)
+	}
+	o.secret = os.Getenv(peerSecretEnv)
+	g, err := open(o, os.Getenv, slog.New(slog.NewTextHandler(stderr, nil)))
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitUsage
+	}
+	g.report = func(text string) { fmt.Fprintln(stderr, text) }
+	g.serve()
+	g.greet(stdout)
+	code := exitOK
+	select {
+	case <-ctx.Done():
+	case err := <-g.failed:
+		fmt.Fprintln(stderr, "gateway: serving failed:", err)
+		code = exitFailed
+	}
+	if err := g.stop(); err != nil {
+		fmt.Fprintln(stderr, "gateway:", err)
+	}
+	return code
+}
+
+// check says whether the configuration file would be taken.
+func check(o options, stdout, stderr io.Writer) int {
+	g := &gateway{}
+	err := g.load(o)
+	if err == nil {
+		err = g.try()
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitUsage
+	}
+	fmt.Fprintf(stdout, "%s: in order: %d limits, %d routes\n", o.config, len(g.config.Shed.Limits), len(g.config.Shed.Routes))
+	return exitOK
+}
+
+// greet tells the person at the terminal where everything is.
+func (g *gateway) greet(w io.Writer) {
+	var b strings.Builder
+	for _, l := range g.listeners {
+		fmt.Fprintf(&b, "gateway: %-6s http://%s\n", l.name, l.address())
+	}
+	for _, line := range g.proxy.table.Load().lines() {
+		fmt.Fprintf(&b, "gateway: %s\n", line)
+	}
+	if g.made != "" {
+		fmt.Fprintf(&b, "gateway: token  %s (made up for this run; set %s for one of your own)\n", g.made, pumpkin.TokenEnv)
+	}
+	io.WriteString(w, b.String())
+}
