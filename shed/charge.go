@@ -119,8 +119,7 @@ func (v *visit) giveBack(decision *limits.Decision) {
 		return
 	}
 	v.keepTurns(decision)
-	store := ledger{v.s.store, v.route}
-	if err := store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
+	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
 		v.s.counts.refundErrors.Add(1)
 	}
 }

@@ -143,7 +143,7 @@ func (l *ledger) Take(ctx context.Context, now time.Time, charges []limits.Charg
 func (l *ledger) Refund(ctx context.Context, now time.Time, d limits.Decision) error {
 	for i := range d.Len() {
 		if v := d.At(i); v.Taken != limits.NotTaken {
-			l.route.rule(v.Policy).count(-v.Cost)
+			l.route.rule(v.Policy).settled.Add(v.Cost)
 		}
 	}
 	return l.Store.Refund(ctx, now, d)

@@ -30,7 +30,7 @@ type tally struct {
 
 	units   atomic.Int64 // charged, of other units than requests
 	paced   atomic.Int64 // how often these had to wait
-	settled atomic.Int64 // given back because the work came to less
+	settled atomic.Int64 // given back, for work that came to less
 }
 
 // identities are the ways in which a client can be known, for Limit.For.
@@ -134,7 +134,7 @@ func (r *rule) amount(req *Request, cost int64) (n int64, known bool) {
 	return 0, false
 }
 
-// count notes n units that were charged, or given back, where the rule does not count requests.
+// count notes n units that were charged, where the rule does not count requests.
 func (r *rule) count(n int64) {
 	if !r.countsRequests() {
 		r.units.Add(n)

@@ -74,9 +74,6 @@ func (p Permit) Settle(end Ending) {
 	s.mu.Unlock()
 	store := ledger{s.store, route}
 	if back.Len() > 0 {
-		for i := range back.Len() {
-			route.rule(back.At(i).Policy).settled.Add(back.At(i).Cost)
-		}
 		if err := store.Refund(context.Background(), s.clock.wall(), back); err != nil {
 			s.counts.refundErrors.Add(1)
 		}

@@ -63,8 +63,8 @@ type RuleStatus struct {
 	// Shadow says that the limit does not act, and WouldRefuse counts what it would have refused.
 	Shadow      bool  `json:"shadow,omitempty"`
 	WouldRefuse int64 `json:"would_refuse,omitempty"`
-	// Units is how much of its unit a limit has charged that does not count requests, less what was given back, and Paced how
-	// often something had to wait for it. Settled is what was given back because the work came to less.
+	// Units is how much a limit has charged that does not count requests, and Paced how often something had to wait for it. Settled
+	// is what was given back because the work came to less: requests in their cost, other units in theirs.
 	Units   int64 `json:"units,omitempty"`
 	Paced   int64 `json:"paced,omitempty"`
 	Settled int64 `json:"settled,omitempty"`

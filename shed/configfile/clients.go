@@ -16,28 +16,28 @@ var clientsShape = shape{
 	keys: []key{
 		{name: "identify", kind: kindWords, words: identifyWords},
 		{name: "api_key_header", kind: kindText},
+		{name: "api_keys_file", kind: kindText},
 		{name: "trusted_proxies", kind: kindTexts},
 		{name: "forwarded", kind: kindText},
 		{name: "ipv6_prefix", kind: kindInteger, min: 48, max: 128},
 		{name: "unknown", kind: kindWord, words: unknownWords},
 		{name: "exempt_from", kind: kindTexts},
 	},
-	later: map[string]string{
-		"api_keys_file": "remove it: an API key is only a label, so add a limit per ip",
-	},
 }
 
 var unknownWords = []string{"refuse", "shared", "exempt"}
 
-// clients reads the section clients. Keys that are missing stay zero, which is the library's default.
-func clients(o object) shed.Clients {
-	c := shed.Clients{
+// clients reads the section clients of a file in folder, and returns the file of API keys beside it. Keys that are missing stay
+// zero, which is the library's default.
+func clients(o object, folder string) (c shed.Clients, keysFile string) {
+	c = shed.Clients{
 		Identify:       o.words("identify"),
 		APIKeyHeader:   o.header("api_key_header"),
 		TrustedProxies: o.prefixes("trusted_proxies"),
 		Forwarded:      o.forwarded("forwarded"),
 		ExemptFrom:     o.prefixes("exempt_from"),
 	}
+	keysFile, c.APIKeys = o.apiKeys("api_keys_file", folder)
 	if bits, ok := o.integer("ipv6_prefix"); ok {
 		c.IPv6Prefix = int(bits)
 	}
@@ -52,7 +52,7 @@ func clients(o object) shed.Clients {
 				"list the addresses of your proxies")
 		}
 	}
-	return c
+	return c, keysFile
 }
 
 // fieldName is a header's name: a token of RFC 9110, section 5.6.2.

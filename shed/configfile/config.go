@@ -21,6 +21,9 @@ type Config struct {
 	Shed shed.Config
 	// Pumpkin is what the file says about the banner and its admin endpoints.
 	Pumpkin Pumpkin
+	// APIKeysFile is the file that Shed.Clients.APIKeys were read from; empty means none. Parse and Load return it relative to where
+	// the program runs.
+	APIKeysFile string
 	// Upstreams is where requests are forwarded to, by the names of routes, and DefaultUpstream for all others. It is for
 	// programs that forward; a program in which it is nil refuses the key.
 	Upstreams map[string]*url.URL
@@ -115,7 +118,7 @@ func lay(name string, data []byte, program Config) (*Config, map[string]int, err
 // read lays the sections of the file over c.
 func (c *Config) read(o object, folder string) {
 	if s, ok := o.section("clients"); ok {
-		c.Shed.Clients = clients(s)
+		c.Shed.Clients, c.APIKeysFile = clients(s, folder)
 	}
 	before, routes := len(o.found), &c.Shed.Routes
 	if all, there := o.sections("routes"); there {
@@ -145,6 +148,8 @@ func (c *Config) read(o object, folder string) {
 func (c Config) clone() Config {
 	c.Shed.Routes = slices.Clone(c.Shed.Routes)
 	c.Upstreams = maps.Clone(c.Upstreams)
+	c.Shed.Clients.APIKeys = slices.Clone(c.Shed.Clients.APIKeys)
+	c.Shed.Clients.Secret = slices.Clone(c.Shed.Clients.Secret)
 	c.Shed.Clients.Identify = slices.Clone(c.Shed.Clients.Identify)
 	c.Shed.Clients.TrustedProxies = slices.Clone(c.Shed.Clients.TrustedProxies)
 	c.Shed.Clients.ExemptFrom = slices.Clone(c.Shed.Clients.ExemptFrom)

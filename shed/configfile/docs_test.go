@@ -173,7 +173,7 @@ func TestEveryExampleOfTheDocumentationIsAccepted(t *testing.T) {
 		t.Fatalf("only %d examples", len(blocks))
 	}
 	for _, block := range blocks {
-		if _, err := Parse("example", []byte(block[1]), forwarding()); err != nil {
+		if _, err := Parse(beside, []byte(block[1]), forwarding()); err != nil {
 			t.Errorf("%v\n%s", err, block[1])
 		}
 		for _, fault := range schemaFaults(t, []byte(block[1])) {

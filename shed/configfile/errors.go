@@ -69,12 +69,21 @@ func (p *problems) add(line int, what, mend string) {
 	p.found = append(p.found, &Error{Path: p.path, Line: line, What: what, Mend: mend})
 }
 
-// err returns what was found, sorted by line, or nil. Mistakes of one line stay in the order in which they were found.
+// err returns what was found, sorted by line, or nil; what is wrong with files beside this one comes last. Mistakes of one line stay
+// in the order in which they were found.
 func (p *problems) err() error {
 	if len(p.found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p.found, func(a, b *Error) int { return a.Line - b.Line })
+	slices.SortStableFunc(p.found, func(a, b *Error) int {
+		switch beside := a.Path != p.path; {
+		case beside == (b.Path != p.path):
+			return a.Line - b.Line
+		case beside:
+			return 1
+		}
+		return -1
+	})
 	return p.found
 }
 

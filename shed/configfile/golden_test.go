@@ -72,7 +72,7 @@ func TestEveryMistakeIsReportedWithItsLineAndItsWayOut(t *testing.T) {
 
 func TestGoodFilesAreReadAndSatisfyTheSchema(t *testing.T) {
 	each(t, "good", func(t *testing.T, file string, data []byte) {
-		c, err := Parse(filepath.Base(file), data, forwarding())
+		c, err := Parse(file, data, forwarding())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,11 +18,13 @@ var (
 	scopes      = []shed.Scope{shed.PerClient, shed.PerIP, shed.PerIPPrefix, shed.PerRoute, shed.PerClientRoute, shed.Global}
 	excessWords = []string{"reject", "delay"}
 	modeWords   = []string{"enforce", "shadow"}
-	unitWords   = []string{shed.Requests, shed.RequestBytes}
+	unitWords   = []string{shed.Requests, shed.RequestBytes, shed.ResponseBytes, shed.Messages}
+	countWords  = []string{"all", "successes", "failures"}
+	counts      = []shed.Count{shed.CountAll, shed.CountSuccesses, shed.CountFailures}
 )
 
-// notCounted is the way out for units that nothing in front of the program counts.
-const notCounted = "let the program count them: shed.Limit has a Unit, and a Shedder a Flow for it"
+// ownUnit is what a unit of the program's own looks like.
+var ownUnit = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
 var limitShape = shape{
 	keys: slices.Concat([]key{
@@ -31,9 +34,9 @@ var limitShape = shape{
 		{name: "excess", kind: kindWord, words: excessWords},
 		{name: "max_wait", kind: kindDuration, min: int64(time.Millisecond), max: longestWait},
 		{name: "routes", kind: kindTexts},
-		{name: "unit", kind: kindWord, words: unitWords, later: map[string]string{
-			shed.ResponseBytes: notCounted, shed.Messages: notCounted,
-		}},
+		{name: "unit", kind: kindText},
+		{name: "min_size", kind: kindInteger, min: 1, max: maxAmount},
+		{name: "count", kind: kindWord, words: countWords},
 		{name: "for", kind: kindWords, words: identifyWords},
 		{name: "plans", kind: kindNamed, in: &planShape},
 		{name: "mode", kind: kindWord, words: modeWords},
@@ -68,15 +71,22 @@ func limit(o object, name string, routes *[]shed.Route) shed.Limit {
 	if o.has("max_wait") && l.Excess != shed.Delay {
 		o.fields["max_wait"].fail("has no meaning without excess: delay", "add excess: delay, or remove max_wait")
 	}
-	if i, ok := o.word("unit"); ok {
-		l.Unit = unitWords[i]
-		o.bytes = l.Unit == shed.RequestBytes
+	l.Unit = o.unit("unit")
+	o.bytes = l.Unit != "" && l.Unit != shed.Requests && l.Unit != shed.Messages
+	if l.MinSize, _ = o.integer("min_size"); o.has("min_size") && l.Unit != shed.Messages {
+		o.fields["min_size"].fail("has no meaning without unit: messages", "add unit: messages, or remove min_size")
+	}
+	if i, ok := o.word("count"); ok {
+		l.Count = counts[i]
 	}
 	if i, ok := o.word("mode"); ok {
 		l.Shadow = modeWords[i] == "shadow"
 	}
 	if l.Shadow && l.Excess == shed.Delay {
 		o.fields["mode"].fail("a shadow cannot delay", "use excess: reject to see what it would not let pass at once")
+	}
+	if l.Count != shed.CountAll && (l.Unit != "" && l.Unit != shed.Requests || l.Excess == shed.Delay) {
+		o.fields["count"].fail("is for limits on requests that reject", "remove the unit and excess: delay, or the count")
 	}
 	l.For = o.words("for")
 	l.Rule = o.checkedRule(&l)
@@ -126,6 +136,10 @@ func (o object) checkedRule(l *shed.Limit) limits.Rule {
 			at.fail("counts requests, and not "+l.Unit, "remove the unit")
 			return nil
 		}
+		if l.Count != shed.CountAll {
+			at.fail("counts what runs, however it ends", "remove the count")
+			return nil
+		}
 	}
 	if built == rule && l.Excess == shed.Delay {
 		at.fail("cannot delay", "use token_bucket or leaky_bucket, or remove excess: delay")
@@ -171,6 +185,27 @@ func (o object) routes(routes *[]shed.Route) []string {
 		}
 	}
 	return list
+}
+
+// unit returns what a limit counts. A word that is none of those with a meaning of their own is a unit that the program counts, so
+// one that looks like a slip is refused: nothing would ever count it.
+func (o object) unit(name string) string {
+	s := o.text(name)
+	if s == "" || slices.Contains(unitWords, s) {
+		return s
+	}
+	v := o.fields[name]
+	switch meant := suggestion(s, unitWords); {
+	case meant != "":
+		v.fail(bare(s)+" is not known here", "did you mean "+meant+"? units of the program's own need names that are less like it")
+	case s == "bytes":
+		v.fail("bytes does not say of what", "use request_bytes or response_bytes")
+	case !ownUnit.MatchString(s):
+		v.fail(shown(s)+" cannot be a unit", "use "+either(unitWords)+", or a word of small letters and underscores that the program counts")
+	default:
+		return s
+	}
+	return ""
 }
 
 // name returns the name under a key: it goes into headers, metrics and logs, so it is short printable ASCII.

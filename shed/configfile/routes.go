@@ -19,6 +19,7 @@ var routeShape = shape{
 		{name: "name", kind: kindText, required: "reports"},
 		{name: "match", kind: kindText, required: `"POST /reports"`},
 		{name: "cost", kind: kindInteger, min: 1, max: maxAmount},
+		{name: "cost_header", kind: kindText},
 		{name: "priority", kind: kindWord, words: priorityWords},
 		{name: "deadline", kind: kindDuration, min: int64(time.Millisecond), max: longestWait},
 		{name: "feature", kind: kindText},
@@ -67,6 +68,7 @@ func route(o object) shed.Route {
 		r.Priority = priorities[i]
 	}
 	r.Cost, _ = o.integer("cost")
+	r.CostHeader = o.header("cost_header")
 	r.Deadline = o.duration("deadline")
 	if long, ok := o.section("long_lived"); ok {
 		r.LongLived = long.count("max")
@@ -75,7 +77,7 @@ func route(o object) shed.Route {
 		}
 	}
 	if r.Exempt {
-		for _, name := range []string{"cost", "priority", "deadline", "feature", "long_lived"} {
+		for _, name := range []string{"cost", "cost_header", "priority", "deadline", "feature", "long_lived"} {
 			if o.has(name) {
 				o.fields[name].fail("has no meaning on an exempt route", "remove it, or remove exempt")
 			}

@@ -136,7 +136,7 @@ func (o object) rate(name string) (limits.Rate, bool) {
 		return limits.Rate{}, false
 	}
 	if strings.Contains(s.text, "B/") && !o.bytes {
-		v.fail(shown(s.text)+" counts bytes, and this limit counts requests", "add unit: request_bytes, or count requests, such as 5/s")
+		v.fail(shown(s.text)+" counts bytes, and this limit counts requests", "add unit: request_bytes or response_bytes, or count requests, such as 5/s")
 		return limits.Rate{}, false
 	}
 	if strings.Contains(s.text, ".") {

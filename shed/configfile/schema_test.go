@@ -42,6 +42,9 @@ type node struct {
 	Title  string `json:"title"`
 }
 
+// beside is where a file would stand whose API keys are in keys.yaml.
+const beside = "testdata/keys/f"
+
 func readSchema(t *testing.T) *node {
 	t.Helper()
 	var n node
@@ -242,6 +245,8 @@ func TestEveryExampleAndDefaultOfTheSchemaIsAccepted(t *testing.T) {
 				if path[0] == "limits" {
 					file["limits"].([]any)[0].(map[string]any)["excess"] = "delay"
 				}
+			case "min_size":
+				file["limits"].([]any)[0].(map[string]any)["unit"] = "messages"
 			case "routes":
 				file["routes"] = []any{map[string]any{"name": "write", "match": "/w"}}
 			}
@@ -249,7 +254,7 @@ func TestEveryExampleAndDefaultOfTheSchemaIsAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Parse("f", data, forwarding()); err != nil {
+			if _, err := Parse(beside, data, forwarding()); err != nil {
 				t.Errorf("%v: %v\n%s", path, err, data)
 			}
 			for _, fault := range schemaFaults(t, data) {
@@ -267,7 +272,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"concurrency.algorithm": "knee", "queue.capacity": 200.0, "queue.max_wait": "500ms",
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
 		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.default_lang": "en", "pumpkin.admin.listen": DefaultAdminListen,
-		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "routes.cost": 1.0,
+		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "limits.count": "all", "routes.cost": 1.0,
 		"routes.priority": "critical", "routes.exempt": false,
 	}
 	for _, signal := range []string{"cpu", "throttle", "memory", "heap", "memory_stall", "host_cpu"} {
@@ -301,12 +306,12 @@ func TestEverythingSetsEveryKeyAndEveryKeyHasAnEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := Parse("f", data, forwarding())
+	whole, err := Parse(beside, data, forwarding())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path, without := range eachKeyRemoved(t, data) {
-		c, err := Parse("f", without, forwarding())
+		c, err := Parse(beside, without, forwarding())
 		if err == nil && reflect.DeepEqual(c, whole) {
 			t.Errorf("%s: the configuration is the same with and without it", path)
 		}

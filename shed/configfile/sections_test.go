@@ -116,6 +116,10 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 		Shed: shed.Config{
 			Clients: shed.Clients{
 				Identify: []string{"principal", "api_key", "ip"}, APIKeyHeader: "X-Client-Key",
+				APIKeys: []shed.APIKey{
+					{Name: "alice", Digest: shed.DigestKey("correct-horse-battery-staple", ""), Plan: "premium"},
+					{Name: "bob", Digest: must(shed.ParseKeyDigest("hmac-sha256:30313233343536373839616263646566:ac9245052223665a8181486dc7a8804716fd7222a51783fc9d5c0d3fd0d8349a"))},
+				},
 				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Forwarded: "CF-Connecting-IP", IPv6Prefix: 56,
 				Unknown: "shared", ExemptFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 			},
@@ -134,9 +138,14 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				{Name: "strict", Rule: limits.SlidingLog{Quota: limits.Rate{Amount: 10, Per: 2 * time.Second}}},
 				{Name: "smooth", Rule: limits.SlidingWindow{Quota: limits.PerMinute(600)}},
 				{Name: "parallel", Rule: limits.InFlight{Max: 8}},
+				{Name: "downloads", Rule: limits.TokenBucket{Capacity: 1 << 20, Refill: limits.Rate{Amount: 256 << 10, Per: time.Second, Bytes: true}},
+					Unit: shed.ResponseBytes},
+				{Name: "chat", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}, Unit: shed.Messages, MinSize: 1024},
+				{Name: "rows", Rule: limits.TokenBucket{Capacity: 5000, Refill: limits.PerSecond(100)}, Unit: "rows"},
+				{Name: "logins", Rule: limits.FixedWindow{Quota: limits.PerHour(5)}, Per: shed.PerIP, Count: shed.CountFailures},
 			},
 			Routes: []shed.Route{
-				{Name: "reports", Match: "POST /reports", Cost: 5, Priority: shed.Sheddable, Feature: "reports"},
+				{Name: "reports", Match: "POST /reports", Cost: 5, CostHeader: "X-Request-Cost", Priority: shed.Sheddable, Feature: "reports"},
 				{Name: "write", Match: "POST /orders/{id}", Priority: shed.CriticalPlus, Deadline: 2 * time.Second},
 				{Name: "events", Match: "GET /events", LongLived: 100},
 				{Name: "probes", Match: "GET /healthz", Exempt: true},
@@ -151,6 +160,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				MemoryStall: health.Thresholds{Low: 0.2, High: 0.4}, HostCPU: health.Thresholds{Low: 0.6, High: 0.9}, CPULimit: 0.5,
 			},
 		},
+		APIKeysFile: "testdata/keys/keys.yaml",
 		Pumpkin: Pumpkin{
 			PollAfter: 30 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
 			Templates: map[string]banner.Entry{"search-off": {
@@ -158,7 +168,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				Message:  map[string]string{"de": "Die Suche ist eine Weile aus.", "en": "Search is off for a while."},
 				Features: map[string]banner.Feature{"search": {Off: 1}, "*": {Off: 0.25}}, TTL: 30 * time.Minute,
 			}},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 68,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 73,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,8 @@ type Watch struct {
 	content content // of the file that it is from
 	file    stability
 	look    looker
-	wrong   bool // the last attempt failed
+	beside  map[string]*looker // of the files that the file names, by their paths
+	wrong   bool               // the last attempt failed
 }
 
 // Load reads the file for the first time, as the function Load does, and applies Flags. The program starts with what it
@@ -58,7 +60,8 @@ func (w *Watch) Load() (*Config, error) {
 		w.Flags(c)
 	}
 	own := *c
-	w.config, w.content = &own, contentOf(data, nil)
+	w.config = &own
+	w.content = w.whole(contentOf(data, nil), time.Now())
 	return c, nil
 }
 
@@ -104,7 +107,7 @@ func (w *Watch) Run(ctx context.Context) {
 		case <-hangUp:
 			w.attempt(true)
 		case now := <-t.C:
-			if c, ok := w.look.look(now); ok && w.file.ripe(now, c) {
+			if c, ok := w.look.look(now); ok && w.file.ripe(now, w.whole(c, now)) {
 				w.attempt(false)
 			}
 		}
@@ -114,7 +117,7 @@ func (w *Watch) Run(ctx context.Context) {
 // attempt reads the file and takes it over if that is possible. Whoever asked wants to hear also that nothing has changed.
 func (w *Watch) attempt(asked bool) {
 	data, unread := read(w.Path)
-	w.file.took(contentOf(data, unread))
+	w.file.took(w.whole(contentOf(data, unread), time.Now()))
 	var o Outcome
 	if unread != nil {
 		o = w.failed(Errors{unread})
@@ -125,6 +128,21 @@ func (w *Watch) attempt(asked bool) {
 	}
 	w.wrong = o.Err != nil
 	w.report(o)
+}
+
+// whole stands for what is in the file and in the one beside it that it names.
+func (w *Watch) whole(c content, now time.Time) content {
+	path := w.config.APIKeysFile
+	if path == "" {
+		return c
+	}
+	l := w.beside[path]
+	if l == nil {
+		l = &looker{path: path}
+		w.beside = map[string]*looker{path: l}
+	}
+	keys, _ := l.look(now)
+	return sha256.Sum256(append(c[:], keys[:]...))
 }
 
 // take lays a file over the program and puts it in force.
@@ -151,7 +169,8 @@ func (w *Watch) take(data []byte) Outcome {
 	if w.Apply != nil {
 		changes = append(changes, w.Apply(w.config, next)...)
 	}
-	w.config, w.content = next, contentOf(data, nil)
+	w.config = next
+	w.content = w.whole(contentOf(data, nil), time.Now())
 	return Outcome{Path: w.Path, Changes: changes}
 }
 

@@ -303,3 +303,55 @@ func TestAPipeIsNotFollowed(t *testing.T) {
 		t.Error("a pipe is followed")
 	}
 }
+
+func TestAChangeOfTheAPIKeysIsTakenOverLikeOneOfTheFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		folder := t.TempDir()
+		path, keys := filepath.Join(folder, "s.yaml"), filepath.Join(folder, "keys.yaml")
+		list := func(names ...string) {
+			text := "[]"
+			for i, name := range names {
+				if i == 0 {
+					text = ""
+				}
+				text += "- {name: " + name + ", digest: \"" + shed.DigestKey(name, "").String() + "\"}\n"
+			}
+			if err := os.WriteFile(keys, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list("alice")
+		os.WriteFile(path, []byte("clients: {api_keys_file: keys.yaml}\n"+quota("5")), 0o600)
+		w := follow(t, path, nil)
+		known := func() (names []string) {
+			for _, k := range w.shedder.Clients().APIKeys {
+				names = append(names, k.Name)
+			}
+			return names
+		}
+		list("alice", "bob")
+		if got := w.after(10 * time.Second); len(got) != 1 || got[0].Err != nil || len(got[0].Changes) != 1 || got[0].Changes[0] != "clients.api_keys changed" {
+			t.Errorf("told %v", got)
+		}
+		if got := known(); !slices.Equal(got, []string{"alice", "bob"}) {
+			t.Errorf("known: %v", got)
+		}
+		if got := w.after(time.Minute); len(got) != 0 {
+			t.Errorf("nothing has changed since: %v", got)
+		}
+		os.WriteFile(keys, []byte("- {name: alice}"), 0o600)
+		if got := w.after(time.Minute); len(got) != 1 || got[0].Err == nil || !strings.HasPrefix(got[0].String(), keys+":1: [0].digest: is missing") {
+			t.Errorf("a list that is wrong: %v", got)
+		}
+		if got := known(); !slices.Equal(got, []string{"alice", "bob"}) {
+			t.Errorf("known: %v", got)
+		}
+		list()
+		if got := w.after(time.Minute); len(got) != 1 || got[0].Err != nil {
+			t.Errorf("mended: %v", got)
+		}
+		if got := w.shedder.Clients().APIKeys; got == nil || len(got) != 0 {
+			t.Errorf("an empty list knows no key: %#v", got)
+		}
+	})
+}

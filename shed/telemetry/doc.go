@@ -18,6 +18,9 @@
 //	spillway_gone_total                                  callers that left before they were answered
 //	spillway_rule_decisions_total{rule, decision}        admitted, delayed, refused; would_refuse by rules that only watch
 //	spillway_rule_over_soft_total{rule}                  admitted above the soft rate of a burst
+//	spillway_rule_units_total{rule, unit}                charged, of other units than requests
+//	spillway_rule_paced_total{rule}                      how often something had to wait for such a rule
+//	spillway_rule_settled_total{rule}                    given back, for work that came to less
 //	spillway_wait_seconds{route}                         how long admitted requests waited
 //	spillway_service_seconds{route, outcome}             how long permits were held
 //	spillway_typical_service_seconds                     what successful work takes typically

@@ -72,6 +72,9 @@ var (
 	goneFamily         = counter("spillway_gone_total", "Callers that left before they were answered.")
 	decisionFamily     = counter("spillway_rule_decisions_total", "Decisions by rule.", "rule", "decision")
 	overSoftFamily     = counter("spillway_rule_over_soft_total", "Admitted requests that went over the soft rate of a burst.", "rule")
+	unitsFamily        = counter("spillway_rule_units_total", "What rules on other units than requests have charged: bytes, messages, or what the program counts.", "rule", "unit")
+	pacedFamily        = counter("spillway_rule_paced_total", "How often something had to wait for a rule on other units than requests.", "rule")
+	settledFamily      = counter("spillway_rule_settled_total", "What a rule has given back because work came to less than it was charged.", "rule")
 	refundErrorsFamily = counter("spillway_refund_errors_total", "Refunds of quota that the store could not make.")
 
 	streamsFamily       = gauge("spillway_streams", "Streams on routes without a budget of their own.")

@@ -225,6 +225,11 @@ func (r report) status(st *shed.Status) {
 			r.set(decisionFamily, float64(rule.WouldRefuse), rule.Name, "would_refuse")
 		}
 		r.set(overSoftFamily, float64(rule.OverSoft), rule.Name)
+		r.set(settledFamily, float64(rule.Settled), rule.Name)
+		if rule.Unit != "" && rule.Unit != shed.Requests {
+			r.set(unitsFamily, float64(rule.Units), rule.Name, rule.Unit)
+			r.set(pacedFamily, float64(rule.Paced), rule.Name)
+		}
 	}
 	r.set(streamsFamily, float64(st.Streams))
 	for _, route := range st.Routes {
