@@ -18,6 +18,7 @@
 //	                warm-up nor trigger
 //	convergence     seconds from the start of the phase until a second begins in which goodput is ≥ 0.9
 //	amplification   attempts / asked
+//	calls           attempts per second in the phase / in the phase "than"
 //	wasted          work for answers that came too late or to nobody / all work of the app
 //	jain            fairness between clients: Jain's index of ok / max-min share
 //	share           ok / max-min share of the populations "of" together

@@ -26,6 +26,7 @@ var metrics = map[string]metric{
 		return ratio(ms(p99(r, pick(c))), ms(p99(r, than(c))))
 	},
 	"success_ratio": successRatio,
+	"calls":         calls,
 	"recovery":      recovery,
 	"convergence":   convergence,
 	"stays_down":    staysDown,
@@ -101,6 +102,18 @@ func timeouts(r *measure.Run, c *scenarios.Criterion) float64 {
 
 func successRatio(r *measure.Run, c *scenarios.Criterion) float64 {
 	return ratio(r.Sum(pick(c)).Success(), r.Sum(than(c)).Success())
+}
+
+// calls is what was asked for in a second, retries included, as a multiple of that in the phase it is compared with.
+func calls(r *measure.Run, c *scenarios.Criterion) float64 {
+	rate := func(p measure.Pick) float64 {
+		length := 0.0
+		for _, ph := range r.Picked(p) {
+			length += (ph.End - ph.Start).Duration().Seconds()
+		}
+		return ratio(float64(r.Sum(p).Attempts), length)
+	}
+	return ratio(rate(pick(c)), rate(than(c)))
 }
 
 func amplification(r *measure.Run, c *scenarios.Criterion) float64 {

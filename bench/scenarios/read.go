@@ -185,6 +185,9 @@ func (s *Scenario) check() error {
 			return fmt.Errorf("disturb[%d]: %w", i, err)
 		}
 	}
+	if err := s.checkSwitch(); err != nil {
+		return err
+	}
 	for i := range s.Pass {
 		if err := s.checkCriterion(&s.Pass[i]); err != nil {
 			return fmt.Errorf("pass[%d]: %w", i, err)

@@ -24,6 +24,8 @@ type Scenario struct {
 	Populations []Population `yaml:"populations"`
 	// Disturb is what happens to the app meanwhile.
 	Disturb []Disturbance `yaml:"disturb"`
+	// Switch is a feature that is switched off meanwhile; absent means none.
+	Switch *Switch `yaml:"switch"`
 	// Arms are those that are run; empty means none, static and spillway.
 	Arms []string `yaml:"arms"`
 	// Static is the limit of the static arm; 0 means the app's slots.
@@ -84,6 +86,9 @@ type Population struct {
 	// Churn is how often the population takes new identities; 0 means never. Identities is how many it has; 0 means no end.
 	Churn      time.Duration `yaml:"churn"`
 	Identities int           `yaml:"identities"`
+	// Polls says that they poll the pumpkin and leave its Switch's feature alone once they know that it is off: all that they
+	// ask for is that feature.
+	Polls bool `yaml:"polls"`
 	// Retry is what they do when it failed; absent means nothing.
 	Retry *Retry `yaml:"retry"`
 	// Requests are mixed by weight, for real targets; empty means GET /Route.

@@ -10,7 +10,7 @@ import (
 
 // required are the scenarios that the claims of this project rest on.
 var required = strings.Fields(`capacity sweep step ramp spike delay-not-drop soak herd retry-storm capacity-dip slow-dep noisy
-	noisy-churn heavy-light priority deadline impatient overhead false-positive preproduction`)
+	noisy-churn heavy-light priority deadline impatient overhead false-positive preproduction pumpkin`)
 
 func TestEveryClaimHasItsScenario(t *testing.T) {
 	all, err := All()
@@ -107,6 +107,10 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{"{name: p,", "{name: p, retry: {max: 3, policy: often},", "retry"},
 		{"pass:", "disturb: [{at: 1s, for: 2s, every: 1s, stall: true}]\npass:", "disturb[0]"},
 		{"id: test", "id: [", "x.yaml"},
+		{"{name: p,", "{name: p, polls: true,", "add a switch"},
+		{"pass:", "switch: {feature: f, at: 1s, poll_after: 15s}\npass:", "switch: needs"},
+		{"pass:", "switch: {feature: f, for: 1s, poll_after: 1s}\npass:", "5s to 10m"},
+		{"pass:", "modes: [handler]\nswitch: {feature: f, for: 1s, poll_after: 15s}\npass:", "virtual time only"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		_, err := Parse("x.yaml", []byte(text))

@@ -24,7 +24,7 @@ type gate interface {
 	gauge() (limit, waiting, inFlight int)
 }
 
-func newGate(s *scenarios.Scenario, arm, flaw string, seed uint64, app *app.App) (gate, *limits.Memory, error) {
+func newGate(s *scenarios.Scenario, arm, flaw string, seed uint64, app *app.App, features shed.Features) (gate, *limits.Memory, error) {
 	switch arm {
 	case "none":
 		return new(open), nil, nil
@@ -41,7 +41,7 @@ func newGate(s *scenarios.Scenario, arm, flaw string, seed uint64, app *app.App)
 		if err != nil {
 			return nil, nil, err
 		}
-		cfg.Store = store
+		cfg.Store, cfg.Features = store, features
 		if err := flawed.Break(&cfg, flaw); err != nil {
 			return nil, nil, err
 		}

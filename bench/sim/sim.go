@@ -37,6 +37,7 @@ type sim struct {
 	agenda   agenda
 	pool     pool
 	patience []patience
+	polling  *polling // nil where nobody polls
 	names    [][]string
 	tick     time.Duration
 	second   time.Duration
@@ -50,8 +51,11 @@ func Run(ctx context.Context, cfg Config) (*measure.Run, error) {
 		rng:      rand.New(rand.NewPCG(cfg.Seed, 1<<32)),
 	}
 	var err error
-	if s.gate, s.store, err = newGate(cfg.Scenario, cfg.Arm, cfg.Flaw, cfg.Seed, s.app); err != nil {
+	if s.gate, s.store, err = newGate(cfg.Scenario, cfg.Arm, cfg.Flaw, cfg.Seed, s.app, s); err != nil {
 		return nil, err
+	}
+	if cfg.Arm == "spillway" { // the other arms have no document to poll
+		s.polling = newPolling(cfg.Scenario, cfg.Seed)
 	}
 	for _, p := range cfg.Scenario.Populations {
 		s.patience = append(s.patience, patience{timeout: p.Timeout})
@@ -139,6 +143,9 @@ func (s *sim) passTime() {
 }
 
 func (s *sim) arrive(arrival schedule.Arrival) {
+	if s.polling.away(s.now, arrival.Population, arrival.Client) {
+		return // the client knows that it would be in vain
+	}
 	a := s.pool.get()
 	a.Arrival = arrival
 	if names := s.names[a.Population]; a.Client < len(names) {
@@ -256,6 +263,9 @@ func (s *sim) close() {
 	}
 	_, _, inFlight := s.gate.gauge()
 	s.recorder.Extra("in_flight_end", float64(inFlight))
+	if s.polling != nil {
+		s.recorder.Extra("polls", s.polling.perPromise(s.Scenario.Duration()))
+	}
 	if s.store != nil {
 		s.recorder.Extra("keys", float64(s.store.Stats().Keys))
 	}
