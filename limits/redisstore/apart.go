@@ -70,7 +70,7 @@ func (s *Store) decideGroup(ctx context.Context, now time.Time, g *group, effect
 	if g.q, err = s.ask(now, g.charges); err != nil {
 		return err
 	}
-	g.q.others = true
+	g.q.refused = new(limits.Decision)
 	if err := s.answer(ctx, g.q, effect == limits.Take); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func merge(groups []*group, n int, allowed bool) limits.Decision {
 	verdicts := make([]limits.Verdict, n)
 	for _, g := range groups {
 		if !allowed {
-			g.d = g.q.refused
+			g.d = *g.q.refused
 		}
 		for i, at := range g.places {
 			verdicts[at] = *g.d.At(i)

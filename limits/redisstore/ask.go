@@ -25,10 +25,9 @@ type question struct {
 	debts   bool   // all rules are debts
 	now     string // the time to tell the script
 
-	// d is the answer. Where others decide with this question, refused is the answer if one of them refuses.
+	// d is the answer. Refused, if it is wanted, is the answer should somebody else refuse.
 	d       limits.Decision
-	others  bool
-	refused limits.Decision
+	refused *limits.Decision
 
 	fewCharges      [inline]limits.Charge
 	fewOf, fewFirst [inline]int
@@ -99,7 +98,7 @@ type query struct {
 func (c *query) fill(s *Store) {
 	q := c.rows[0]
 	c.keys = len(q.first)
-	args := make([]any, 3, 6+(1+perRule)*len(q.first)+(1+len(c.rows))*len(q.charges))
+	args := make([]any, 3, 6+(1+perRule)*len(q.first)+len(q.charges)+2*(1+len(q.charges)))
 	for _, i := range q.first {
 		args = append(args, s.key(q.charges[i].Policy.Name(), q.charges[i].Key))
 	}
@@ -114,12 +113,27 @@ func (c *query) fill(s *Store) {
 		}
 		args = append(args, at)
 	}
-	for _, row := range c.rows {
+	for at := 0; at < len(c.rows); {
+		row, times := c.rows[at], 1
+		for at++; at < len(c.rows) && sameCosts(row, c.rows[at]); at++ {
+			times++
+		}
+		args = append(args, times)
 		for i := range row.charges {
 			args = append(args, min(row.charges[i].Cost, dear))
 		}
 	}
 	c.args = args
+}
+
+// sameCosts reports whether two questions about the same balances are one question asked twice.
+func sameCosts(a, b *question) bool {
+	for i := range a.charges {
+		if a.charges[i].Cost != b.charges[i].Cost {
+			return false
+		}
+	}
+	return true
 }
 
 func flag(b bool) string {
@@ -196,9 +210,9 @@ func (c *query) read(s *Store, reply []any) error {
 		effect = limits.Take
 	}
 	for _, row := range c.rows {
-		if row.others {
-			row.refused = limits.Decision{Source: limits.FromRedis}
-			limits.Decide(now, row.charges, accounts, row.of, limits.Refuse, &row.refused)
+		if row.refused != nil {
+			row.refused.Source = limits.FromRedis
+			limits.Decide(now, row.charges, accounts, row.of, limits.Refuse, row.refused)
 		}
 		row.d = limits.Decision{Source: limits.FromRedis}
 		limits.Decide(now, row.charges, accounts, row.of, effect, &row.d)

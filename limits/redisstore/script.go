@@ -12,8 +12,8 @@ import (
 )
 
 // The scripts. Their arguments are the time in µs, or nothing for the server's; 1 to write what was granted; how many charges
-// a row has; seven for each key (see rule); the key of each charge, counted from 1, negative for shadows; and then rows of
-// costs, each a decision of its own. Rows are decided in order and at one time.
+// a row has; seven for each key (see rule); the key of each charge, counted from 1, negative for shadows; and then rows, each a
+// decision of its own: how often it is asked for, and the costs. Rows are decided in order and at one time.
 //
 // The answer is the time, how many rows were granted, and each balance as it was found, counted in the rule that was asked
 // about: three numbers, and the charges that it remembers. From that limits.Decide works out every verdict: the script only

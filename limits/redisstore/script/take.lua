@@ -222,31 +222,32 @@ for i = 1, keys do
   rules[i], balances[i], taken[i], marked[i] = r, b, 0, {}
 end
 
-local who, costs = 7 * keys + 3, 7 * keys + 3 + n
+local who, costs = 7 * keys + 3, 7 * keys + 4 + n
 local granted = 0
-for row = costs, #ARGV - 1, n do
-  local fits = true
-  for i = 1, keys do before[i] = 0 end
-  for j = 1, n do
-    local i, cost = tonumber(ARGV[who + j]), tonumber(ARGV[row + j])
-    local shadow = i < 0
-    if shadow then i = -i end
-    local r, b, need = rules[i], balances[i], before[i] + cost
-    local counted = r.queue and before[i] or need
-    if cost == 0 or counted <= b.room - taken[i] and cost <= r.quota then
-      before[i] = need
-    else
-      fits = fits and shadow
-      if cost <= r.quota - before[i] then
-        local over = b.left and need - (b.left - taken[i]) or 0
-        if over > 0 and over <= sum(b.past, b.first) then
-          marked[i][covering(b.past, b.first, over)] = true
+for row = costs, #ARGV, n + 1 do
+  for again = 1, tonumber(ARGV[row]) do
+    local fits = true
+    for i = 1, keys do before[i] = 0 end
+    for j = 1, n do
+      local i, cost = tonumber(ARGV[who + j]), tonumber(ARGV[row + j])
+      local shadow = i < 0
+      if shadow then i = -i end
+      local r, b, need = rules[i], balances[i], before[i] + cost
+      local counted = r.queue and before[i] or need
+      if cost == 0 or counted <= b.room - taken[i] and cost <= r.quota then
+        before[i] = need
+      else
+        fits = fits and shadow
+        if cost <= r.quota - before[i] then
+          local over = b.left and need - (b.left - taken[i]) or 0
+          if over > 0 and over <= sum(b.past, b.first) then
+            marked[i][covering(b.past, b.first, over)] = true
+          end
+          if not shadow then before[i] = need end
         end
-        if not shadow then before[i] = need end
       end
     end
-  end
-  if fits then
+    if not fits then break end -- nor will the next of the same
     granted = granted + 1
     for i = 1, keys do taken[i] = taken[i] + before[i] end
   end

@@ -1,0 +1,398 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/limits"
+)
+
+// TestRowsAreDecisionsOneAfterTheOther sends many decisions in one call, and holds each against what a Memory answers that is
+// asked one by one, through changes of the rule.
+func TestRowsAreDecisionsOneAfterTheOther(t *testing.T) {
+	client := redistest.Shared(t)
+	s := played(open(t, client, Config{}))
+	rules := append([]limits.Rule{
+		limits.TokenBucket{Capacity: 30, Refill: limits.PerSecond(7)},
+		limits.Delay{Rule: limits.TokenBucket{Capacity: 5, Refill: limits.PerSecond(3)}, MaxWait: 3 * time.Second},
+		limits.Delay{Rule: limits.LeakyBucket{Capacity: 9, Leak: limits.PerSecond(3)}, MaxWait: 2 * time.Second},
+		limits.FixedWindow{Quota: limits.PerSecond(20)},
+		limits.SlidingLog{Quota: limits.PerSecond(30)},
+		limits.SlidingWindow{Quota: limits.PerSecond(30)},
+		limits.Burst{Soft: limits.PerSecond(10), Hard: limits.PerSecond(30)},
+		limits.Burst{Soft: limits.PerSecond(10), Hard: limits.PerSecond(30), Total: limits.PerMinute(90)},
+		limits.TokenBucket{Capacity: 0, Refill: limits.PerSecond(1)},
+	}, everyKind...)
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		m, err := limits.NewMemory(limits.MemoryConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := time.Date(2026, 5, 1, 10, 0, 0, 123_000, time.UTC)
+		policies := make([]*limits.Policy, 3)
+		for i := range policies {
+			policies[i] = policy(t, fmt.Sprintf("rows %d.%d", seed, i), rules[r.IntN(len(rules))])
+		}
+		for step := range 30 {
+			if r.IntN(10) == 0 {
+				i := r.IntN(len(policies))
+				policies[i] = policy(t, policies[i].Name(), rules[r.IntN(len(rules))])
+			}
+			kinds := 1 + r.IntN(3) // of charges
+			of := make([]limits.Charge, kinds)
+			for i := range of {
+				of[i] = limits.Charge{Policy: policies[r.IntN(len(policies))], Key: []string{"x", "y"}[r.IntN(2)], Shadow: r.IntN(6) == 0}
+			}
+			c := query{take: true}
+			for range 1 + r.IntN(12) {
+				for i := range of {
+					if r.IntN(2) == 0 { // else the same again
+						of[i].Cost = []int64{0, 1, 1, 2, 3, 1 + of[i].Policy.Quota()/3, of[i].Policy.Quota() + 1}[r.IntN(7)]
+					}
+				}
+				q, err := s.ask(now, of)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.rows = append(c.rows, q)
+			}
+			if err := c.decide(ctx, s); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+			for n, row := range c.rows {
+				want, err := m.Take(ctx, now, row.charges)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := differ(&row.d, &want); err != nil {
+					t.Fatalf("seed %d, step %d, row %d of %d: %v", seed, step, n, len(c.rows), err)
+				}
+				if r.IntN(5) == 0 && n == len(c.rows)-1 {
+					if err := errors.Join(s.Refund(ctx, now, row.d), m.Refund(ctx, now, want)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			now = now.Add(time.Duration(r.Int64N(int64(700 * time.Millisecond))))
+		}
+	}
+}
+
+// differ compares two decisions about the same charges.
+func differ(got, want *limits.Decision) error {
+	if got.Allowed != want.Allowed || got.Len() != want.Len() {
+		return fmt.Errorf("allowed %v with %d verdicts, want %v with %d", got.Allowed, got.Len(), want.Allowed, want.Len())
+	}
+	for i := range want.Len() {
+		if g, w := *got.At(i), *want.At(i); g != w {
+			return fmt.Errorf("verdict %d of %v\ngot  %+v\nwant %+v", i, w.Policy, g, w)
+		}
+	}
+	return nil
+}
+
+// gate lets a test hold calls on their way to Redis.
+type gate struct {
+	mu    sync.Mutex
+	calls [][]any // what was sent, by message; of a message of several calls the number of calls
+	hold  chan struct{}
+}
+
+func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "evalsha" {
+			g.pass(cmd.Args())
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "evalsha" {
+			g.pass([]any{len(cmds)})
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (g *gate) pass(args []any) {
+	g.mu.Lock()
+	g.calls = append(g.calls, args)
+	hold := g.hold
+	g.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+}
+
+// close makes calls wait from now on, until the function that it returns is called.
+func (g *gate) close() (open func()) {
+	hold := make(chan struct{})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hold, g.calls = hold, nil
+	return func() {
+		g.mu.Lock()
+		g.hold = nil
+		g.mu.Unlock()
+		close(hold)
+	}
+}
+
+// closeBehind lets go what is held, and holds what comes next.
+func (g *gate) closeBehind() (next func()) {
+	g.mu.Lock()
+	held := g.hold
+	g.mu.Unlock()
+	next = g.close()
+	close(held)
+	return next
+}
+
+func (g *gate) sent() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.calls)
+}
+
+// await returns when something is so. It is about other goroutines having come to a place, which nothing announces.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+// waiting returns how many decisions are at the desk and not on their way.
+func (d *desk) waiting() (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.ready {
+		n += len(p.waiters)
+	}
+	for _, p := range d.heads {
+		for _, l := range p.line {
+			n += len(l.waiters)
+		}
+	}
+	return n
+}
+
+// heldDesk returns a store, a policy of ten, and the gate before Redis, with the script known and one call about "k" on its
+// way.
+func heldDesk(t *testing.T, config Config) (*Store, *limits.Policy, *gate, func()) {
+	t.Helper()
+	client := redistest.Shared(t, func(o *redis.Options) { o.PoolSize = 100 })
+	g := new(gate)
+	client.AddHook(g)
+	s := open(t, client, config)
+	p := policy(t, "ten", limits.TokenBucket{Capacity: 10, Refill: limits.PerDay(1)})
+	if _, err := s.Take(ctx, time.Time{}, one(p, "warm", 1)); err != nil {
+		t.Fatal(err)
+	}
+	open := g.close()
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait)
+	all.Go(func() {
+		if d, err := s.Take(ctx, time.Time{}, one(p, "k", 1)); err != nil || !d.Allowed {
+			t.Errorf("the first: allowed %v, %v", d.Allowed, err)
+		}
+	})
+	await(t, "the first call is on its way", func() bool { return g.sent() == 1 })
+	return s, p, g, open
+}
+
+// TestWhoComesFirstIsGrantedFirst: while a call is on its way others about the same balance gather, go in one call, and are
+// granted in the order in which they came.
+func TestWhoComesFirstIsGrantedFirst(t *testing.T) {
+	s, p, g, open := heldDesk(t, Config{})
+	costs := []int64{2, 3, 5, 1, 1, 1, 1, 2, 1} // 9 are left: 2, 3, then 5 does not fit, 1, 1, 1, 1, then none
+	fits := []bool{true, true, false, true, true, true, true, false, false}
+	got := make([]limits.Decision, len(costs))
+	var all sync.WaitGroup
+	for i, cost := range costs {
+		all.Go(func() {
+			d, err := s.Take(ctx, time.Time{}, one(p, "k", cost))
+			if err != nil {
+				t.Error(err)
+			}
+			got[i] = d
+		})
+		await(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+	}
+	open()
+	all.Wait()
+	left := int64(9)
+	for i, d := range got {
+		if d.Allowed != fits[i] {
+			t.Errorf("%d, of %d: allowed %v, want %v", i, costs[i], d.Allowed, fits[i])
+		}
+		if fits[i] {
+			left -= costs[i]
+		}
+		if d.At(0).Remaining != left || d.Source != limits.FromRedis {
+			t.Errorf("%d: remaining %d, want %d; from %v", i, d.At(0).Remaining, left, d.Source)
+		}
+	}
+	if n := g.sent(); n != 2 {
+		t.Errorf("%d messages for 10 decisions, want 2", n)
+	}
+}
+
+// TestWhoLeavesInTimeIsNotCharged: a caller that gives up before its call is sent has not been charged, and knows; one that
+// gives up later may have been.
+func TestWhoLeavesInTimeIsNotCharged(t *testing.T) {
+	s, p, g, open := heldDesk(t, Config{})
+	leaving, leave := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() {
+			_, err := s.Take(leaving, time.Time{}, one(p, "k", 2))
+			wants(t, err, Cancelled, "before the call was sent")
+			var e *Error
+			if !errors.Is(err, context.Canceled) || errors.As(err, &e) && e.MayHaveCharged() {
+				t.Errorf("left in time: %v", err)
+			}
+		})
+		await(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+	}
+	leave()
+	all.Wait()
+	open()
+	await(t, "the first call is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	if d, err := s.Take(ctx, time.Time{}, one(p, "k", 1)); err != nil || d.At(0).Remaining != 8 {
+		t.Errorf("remaining %d, %v; want 8", d.At(0).Remaining, err)
+	}
+	if n := g.sent(); n != 2 {
+		t.Errorf("%d messages, want 2: who has left is not sent", n)
+	}
+
+	g.close()
+	leaving, leave = context.WithCancel(ctx)
+	all.Go(func() { _, _ = s.Take(ctx, time.Time{}, one(p, "k", 1)) })
+	await(t, "a call is on its way", func() bool { return g.sent() == 1 })
+	all.Go(func() {
+		_, err := s.Take(leaving, time.Time{}, one(p, "k", 1))
+		wants(t, err, Cancelled, "may have been carried out")
+	})
+	await(t, "it waits", func() bool { return s.desk.waiting() == 1 })
+	second := g.closeBehind()
+	await(t, "the second call is on its way", func() bool { return g.sent() == 1 })
+	leave()
+	await(t, "it has left", func() bool {
+		s.desk.mu.Lock()
+		defer s.desk.mu.Unlock()
+		for _, h := range s.desk.heads {
+			for _, w := range h.waiters {
+				if w.gone {
+					return true
+				}
+			}
+		}
+		return false
+	})
+	second()
+	all.Wait()
+}
+
+// TestCallsGoTogether: calls about different balances that come while all lanes are taken are one message.
+func TestCallsGoTogether(t *testing.T) {
+	s, p, g, open := heldDesk(t, Config{})
+	var all sync.WaitGroup
+	take := func(key string) {
+		all.Go(func() {
+			if d, err := s.Take(ctx, time.Time{}, one(p, key, 1)); err != nil || !d.Allowed || d.At(0).Remaining != 9 {
+				t.Errorf("%s: %+v, %v", key, d, err)
+			}
+		})
+	}
+	for i := 1; i < lanes; i++ {
+		take(fmt.Sprint("lane", i))
+		await(t, "it is on its way", func() bool { return g.sent() == i+1 })
+	}
+	for i := range 20 {
+		take(fmt.Sprint("key", i))
+		await(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+	}
+	open()
+	all.Wait()
+	if n := g.sent(); n > lanes+1 {
+		t.Errorf("%d messages, want %d", n, lanes+1)
+	}
+}
+
+// TestNothingIsSentTogetherWithoutLeave: both can be switched off.
+func TestNothingIsSentTogetherWithoutLeave(t *testing.T) {
+	s, p, g, open := heldDesk(t, Config{NoCoalescing: true, NoPipelining: true})
+	var all sync.WaitGroup
+	for i := range 9 {
+		all.Go(func() {
+			if d, err := s.Take(ctx, time.Time{}, one(p, "k", 1)); err != nil || !d.Allowed {
+				t.Errorf("allowed %v, %v", d.Allowed, err)
+			}
+		})
+		await(t, "it is on its way", func() bool { return g.sent() == i+2 })
+	}
+	open()
+	all.Wait()
+}
+
+// TestCrowd: whatever goes together, exactly as much is granted as there is.
+func TestCrowd(t *testing.T) {
+	client := redistest.Shared(t)
+	for _, config := range []Config{{}, {NoCoalescing: true}, {NoPipelining: true}} {
+		s := open(t, client, config)
+		p := policy(t, "p", limits.TokenBucket{Capacity: 500, Refill: limits.PerDay(1)})
+		q := policy(t, "q", limits.SlidingLog{Quota: limits.PerDay(300)})
+		var mu sync.Mutex
+		granted := make(map[string]int)
+		var all sync.WaitGroup
+		for c := range 40 {
+			all.Go(func() {
+				for i := range 40 {
+					key := []string{"a", "b"}[(c+i)%2]
+					charges := one(p, key, 1)
+					if c%2 == 0 {
+						charges = append(charges, one(q, key, 1)...)
+					}
+					d, err := s.Take(ctx, time.Time{}, charges)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if d.Allowed {
+						mu.Lock()
+						granted[key]++
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		all.Wait()
+		for _, key := range []string{"a", "b"} {
+			if granted[key] != 500 {
+				t.Errorf("%+v: %d granted for %s, want 500", config, granted[key], key)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if d, err := s.Take(ctx, time.Time{}, one(p, "after", 1)); err != nil || !d.Allowed {
+			t.Errorf("after Close: allowed %v, %v", d.Allowed, err)
+		}
+	}
+}
