@@ -15,6 +15,7 @@ import (
 	"github.com/spillway-go/spillway/examples/demo/web"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/middleware/echomw"
+	"github.com/spillway-go/spillway/pumpkin"
 )
 
 // app is the protected application: a few handlers in front of a backend that can do just so much.
@@ -62,6 +63,7 @@ func (d *demo) routes() (*echo.Echo, error) {
 		d.aside(e, path, page)
 	}
 	d.aside(e, pumpkinPath, d.pumpkin.Public(), http.MethodGet, http.MethodHead, http.MethodOptions)
+	d.aside(e, widgetPath, pumpkin.Widget())
 	if d.controls != nil {
 		for _, button := range buttons {
 			d.aside(e, "/demo/"+button, d.controls.handler(), http.MethodPost)

@@ -24,6 +24,7 @@ func TestEachRouteAnswersAsItsKind(t *testing.T) {
 		{"GET", "/healthz", 200, "text/plain", "ok"},
 		{"GET", "/metrics", 200, "text/plain", "spillway_limit "},
 		{"GET", "/pumpkin.json", 200, "application/json", `"active":false`},
+		{"GET", "/pumpkin.js", 200, "text/javascript", "pumpkin-banner"},
 		{"GET", "/", 200, "text/html", "<title>Spillway"},
 		{"GET", web.Icon, 200, "image/svg+xml", "<svg"},
 		{"GET", "/demo/stats", 200, "application/json", `"capacity":800`},
@@ -53,7 +54,7 @@ func TestAReportCostsFiveAndExemptRoutesNothing(t *testing.T) {
 	if answer.StatusCode != 429 || answer.Header.Get("Retry-After") == "" || !strings.Contains(body, "over_limit") {
 		t.Errorf("the fifth report: %d, Retry-After %q, %s; want 429, a time, over_limit", answer.StatusCode, answer.Header.Get("Retry-After"), body)
 	}
-	for _, path := range []string{"/healthz", "/metrics", "/", "/assets/live.js", "/assets/demo.js", "/demo/stats", "/pumpkin.json"} {
+	for _, path := range []string{"/healthz", "/metrics", "/", "/assets/live.js", "/assets/demo.js", "/demo/stats", "/pumpkin.json", "/pumpkin.js"} {
 		answer, _ := answered(t, request(t, "GET", d.url(path), "", "X-API-Key", "reader"))
 		if answer.StatusCode != 200 || answer.Header.Get("RateLimit") != "" {
 			t.Errorf("%s for a client over its quota: %d, RateLimit %q; want 200 and none", path, answer.StatusCode, answer.Header.Get("RateLimit"))

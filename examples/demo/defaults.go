@@ -20,6 +20,9 @@ const (
 // pumpkinPath is where clients poll. The poll is no business of the shedder's at all: it must work while nothing else does.
 const pumpkinPath = "/pumpkin.json"
 
+// widgetPath is where pages load <pumpkin-banner> from. The demo's own page shows the document in its own way.
+const widgetPath = "/pumpkin.js"
+
 // program is the demo's own configuration; a file is laid over it. It is what an app would write down: who may do how much,
 // what routes there are, how long one may wait.
 func program() configfile.Config {
@@ -64,6 +67,7 @@ func exemptRoutes() []shed.Route {
 		{Name: "demo-assets", Match: "GET /assets/", Exempt: true},
 		{Name: "demo-stats", Match: "GET /demo/stats", Exempt: true},
 		{Name: "pumpkin", Match: pumpkinPath, Exempt: true},
+		{Name: "pumpkin-widget", Match: "GET " + widgetPath, Exempt: true},
 	}
 	for _, button := range buttons {
 		routes = append(routes, shed.Route{Name: "demo-" + button, Match: "POST /demo/" + button, Exempt: true})
