@@ -57,6 +57,8 @@ type board struct {
 
 	epoch   string
 	rev     uint64
+	unseen  bool       // nobody has been told of this epoch, so another may take its place
+	locals  int        // writes that the shared store does not have yet
 	held    []held     // in force, in the document's order
 	waiting []held     // to be in force later
 	holds   []handsOff // force_off
@@ -296,6 +298,7 @@ func (b board) publish() board {
 	old := b.body
 	b.body = b.document().render()
 	if !bytes.Equal(b.body, old) {
+		b.unseen = false
 		b.rev++
 		b.body = b.document().render()
 	}

@@ -150,6 +150,7 @@ func newPumpkin(c Config, epoch string) (*Pumpkin, error) {
 		audit:     trail{log: c.Logger, file: c.AuditFile},
 		board:     newBoard(epoch, c.DefaultLang, int(c.PollAfter/time.Second), int(c.PollIdle/time.Second)),
 	}
+	p.board.unseen = true
 	if err := p.audit.open(); err != nil {
 		return nil, err
 	}

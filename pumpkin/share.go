@@ -11,11 +11,11 @@ type Store interface {
 	// Update replaces the stored state by what apply makes of it, in one atomic step, and returns what is stored then.
 	// apply sees the newest stored state (the zero State if the store is empty) and is called again when another instance
 	// was quicker. An error of apply ends it: nothing is stored and the error is returned as it is. Any other error means
-	// that the store cannot say whether it has the write: the Pumpkin then makes it here alone, and the Store has to bring
-	// State back into agreement later, for instance with Merge.
+	// that the store cannot say whether it has the write: the Pumpkin then makes it here alone, and the Store calls Resync
+	// when it can be asked again.
 	Update(ctx context.Context, apply func(State) (State, error)) (State, error)
-	// Changed is told, outside of all locks and never at the same time as another call, that the state here has changed, for
-	// whatever reason: by a write, by Adopt, or by time. It must return soon.
+	// Changed is told, outside of the Pumpkin's locks and never at the same time as another call, that the state here has
+	// changed, for whatever reason: by a write, by time, or by Adopt, before which it returns. It must return soon.
 	Changed(State)
 }
 
@@ -39,18 +39,31 @@ func (p *Pumpkin) Join(s Store) {
 func (p *Pumpkin) State() State { return p.current.Load().board.state() }
 
 // Adopt replaces the state by s, which came from elsewhere, and reports whether the public sees something else now. Within
-// an epoch the rev shown never falls: where s is behind and says something else, the rev grows by one. Ordering is the
-// caller's business otherwise: s counts even if it is older than the state here. The error is ErrOlderEpoch or a *Refusal
+// an epoch the rev shown never falls: where s is behind and says something else, the rev grows by one. What was written here
+// while the store could not be asked is merged with s and not lost; see Resync. Ordering is the caller's business otherwise:
+// s counts even if it is older than the state here. The error is ErrOlderEpoch or a *Refusal
 // that says what in s could not have been written; then nothing has changed.
 func (p *Pumpkin) Adopt(s State) (changed bool, err error) {
 	var before, after string
 	_, err = p.change(func(now time.Time, b board) (board, error) {
 		before = b.identity()
-		b, err := b.adopt(now, s)
+		b, err := p.asSeen(b).adopt(now, s)
 		after = b.identity()
 		return b, err
 	})
 	return err == nil && before != after, err
+}
+
+// Resync brings the store and this instance into agreement: what was written here alone while the store could not be asked
+// goes there, and what others have written comes here. The Store calls it when it can be asked again, and when it has lost
+// its state. The error is the store's; then nothing has changed.
+func (p *Pumpkin) Resync(ctx context.Context) error {
+	s := p.store.Load()
+	if s == nil {
+		return nil
+	}
+	_, err := p.update(ctx, *s, func(_ time.Time, b board) (board, error) { return b, nil })
+	return err
 }
 
 // commit makes a write, through the store if there is one. local reports that the store could not be asked.
@@ -65,17 +78,38 @@ func (p *Pumpkin) commit(f func(now time.Time, b board) (board, error)) (b board
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), updateWithin)
 	defer cancel()
-	stored, err := (*s).Update(ctx, func(s State) (State, error) {
-		now, b := time.Now(), p.current.Load().board
+	b, err = p.update(ctx, *s, f)
+	if refused, ok := errors.AsType[errRefusedHere](err); ok {
+		return p.current.Load().board, false, refused.error
+	}
+	if err == nil {
+		return b, false, nil
+	}
+	b, err = p.change(func(now time.Time, b board) (board, error) {
+		b, err := f(now, b)
+		if err == nil {
+			b.locals++
+		}
+		return b, err
+	})
+	return b, true, err
+}
+
+// update makes a write in the store and brings what is stored then here.
+func (p *Pumpkin) update(ctx context.Context, s Store, f func(now time.Time, b board) (board, error)) (board, error) {
+	var locals int
+	stored, err := s.Update(ctx, func(s State) (State, error) {
+		now, b := time.Now(), p.asSeen(p.current.Load().board)
+		locals = b.locals
 		if s.Epoch != "" {
 			adopted, err := b.adopt(now, s)
-			switch {
-			case errors.Is(err, ErrOlderEpoch): // ours is what clients know
-			case err != nil:
-				return State{}, err // the store holds what we do not understand: write here alone
-			default:
-				b = adopted
+			if errors.Is(err, ErrOlderEpoch) { // ours is what clients know
+				adopted, err = b.adopt(now, Merge(s, b.state()))
 			}
+			if err != nil {
+				return State{}, err // the store holds what we do not understand: write here alone
+			}
+			b = adopted
 		}
 		b, _ = b.advance(now)
 		next, err := f(now, b)
@@ -84,17 +118,21 @@ func (p *Pumpkin) commit(f func(now time.Time, b board) (board, error)) (b board
 		}
 		return next.state(), nil
 	})
-	if refused, ok := errors.AsType[errRefusedHere](err); ok {
-		return p.current.Load().board, false, refused.error
+	if err != nil {
+		return board{}, err
 	}
-	if err == nil {
-		b, err = p.change(func(now time.Time, b board) (board, error) { return b.adopt(now, stored) })
-		if err == nil {
-			return b, false, nil
+	return p.change(func(now time.Time, b board) (board, error) {
+		if b = p.asSeen(b); b.locals == locals { // nothing was written here alone meanwhile, so the store has it all
+			b.locals = 0
 		}
-	}
-	b, err = p.change(f)
-	return b, true, err
+		return b.adopt(now, stored)
+	})
+}
+
+// asSeen is b, whose epoch cannot be taken back once it was polled.
+func (p *Pumpkin) asSeen(b board) board {
+	b.unseen = b.unseen && p.polls.Load()+p.notModified.Load() == 0
+	return b
 }
 
 func (p *Pumpkin) isClosed() bool {

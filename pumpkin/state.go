@@ -63,7 +63,8 @@ type Cleared struct {
 }
 
 // ErrOlderEpoch is what Adopt answers to a state of a lineage older than the one that clients have seen here: they would
-// ignore it, so the store has to take ours.
+// ignore it. The store has to take Merge of both, which is of our lineage. A Pumpkin that nobody has written to or polled
+// takes any lineage, so it should learn the shared state before it serves.
 var ErrOlderEpoch = errors.New("pumpkin: the state is of an older epoch than the one shown here")
 
 // ParseState reads what State's JSON encoding wrote. It is strict about shape; what the items say is checked by Adopt.
@@ -116,16 +117,19 @@ func (b board) state() State {
 // says something else, the rev grows.
 func (b board) adopt(now time.Time, s State) (board, error) {
 	b, _ = b.advance(now)
+	if b.locals > 0 { // s cannot know them
+		s = Merge(s, b.state())
+	}
 	switch {
 	case !isEpoch(s.Epoch):
 		return b, refuse(InvalidField, "epoch: %q is no ULID", s.Epoch)
-	case s.Epoch < b.epoch:
+	case s.Epoch < b.epoch && !b.unseen:
 		return b, ErrOlderEpoch
 	case len(s.Items) > maxItems || len(s.Holds) > maxItems || len(s.Cleared) > maxTombs:
 		return b, refuse(TooManyItems, "%d items, %d holds, %d ends", len(s.Items), len(s.Holds), len(s.Cleared))
 	}
 	next := b
-	next.epoch, next.rev = s.Epoch, s.Rev
+	next.epoch, next.rev, next.unseen = s.Epoch, s.Rev, false
 	next.held, next.waiting, next.holds, next.tombs = nil, nil, nil, nil
 	seen := map[string]bool{}
 	for _, it := range s.Items {
@@ -235,7 +239,7 @@ func Merge(a, b State) State {
 			out.Cleared = slices.Delete(out.Cleared, i, i+1)
 		}
 	}
-	if !sameItems(out.Items, a.Items) {
+	if !sameItems(out.Items, a.Items) || a.Epoch == b.Epoch && a.Rev == b.Rev && !sameItems(out.Items, b.Items) {
 		out.Rev++
 	}
 	return out

@@ -11,6 +11,8 @@ type Status struct {
 	// Scheduled counts items that wait for their start, EndingSoon those of which four fifths of the time are over.
 	Scheduled  int `json:"scheduled"`
 	EndingSoon int `json:"ending_soon"`
+	// Unshared counts writes that the shared store does not have yet.
+	Unshared int `json:"unshared"`
 	// ByFile says that the break-glass file rules.
 	ByFile bool `json:"by_file"`
 	// ForceOff counts the ids that automation is kept away from.
@@ -41,7 +43,7 @@ func (p *Pumpkin) Status() Status {
 	b, now := p.current.Load().board, time.Now()
 	s := Status{
 		Epoch: b.epoch, Rev: b.rev, Active: make([]ActiveItem, len(b.shown())),
-		Scheduled: len(b.waiting), ByFile: b.over != nil, ForceOff: len(p.liveHolds(b)),
+		Scheduled: len(b.waiting), ByFile: b.over != nil, Unshared: b.locals, ForceOff: len(p.liveHolds(b)),
 		Polls: p.polls.Load(), NotModified: p.notModified.Load(), Writes: p.writes.Load(),
 		AdminFailures: p.guard.failures.Load(), AuditFailures: p.audit.failed.Load(),
 	}
