@@ -191,13 +191,20 @@ func (n *Nodes) Owner(t testing.TB, key string) (*Server, int) {
 		if err != nil {
 			continue
 		}
-		ranges, err := c.ClusterSlots(context.Background()).Result()
+		shards, err := c.ClusterShards(context.Background()).Result()
 		if err != nil {
 			continue
 		}
-		for _, r := range ranges {
-			if r.Start <= int(slot) && int(slot) <= r.End && len(r.Nodes) > 0 {
-				return n.byAddr(t, r.Nodes[0].Addr), int(slot)
+		for _, shard := range shards {
+			for _, r := range shard.Slots {
+				if slot < r.Start || r.End < slot {
+					continue
+				}
+				for _, node := range shard.Nodes {
+					if node.Role == "master" && node.Health == "online" {
+						return n.byPort(t, int(node.Port)), int(slot)
+					}
+				}
 			}
 		}
 	}
@@ -205,13 +212,13 @@ func (n *Nodes) Owner(t testing.TB, key string) (*Server, int) {
 	return nil, 0
 }
 
-func (n *Nodes) byAddr(t testing.TB, addr string) *Server {
+func (n *Nodes) byPort(t testing.TB, port int) *Server {
 	for _, s := range n.Nodes {
-		if s.Addr == addr {
+		if s.Port == port {
 			return s
 		}
 	}
-	t.Fatalf("redistest: %s is no node of the cluster", addr)
+	t.Fatalf("redistest: there is no node of the cluster on port %d", port)
 	return nil
 }
 

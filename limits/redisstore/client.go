@@ -39,6 +39,7 @@ func Open(address string, o Options) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisstore: the address %s: %w", redacted(address), err)
 	}
+	dialAnew(client)
 	return client, nil
 }
 

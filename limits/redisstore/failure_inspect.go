@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -34,10 +33,7 @@ func (s *Store) knock(ctx context.Context) error {
 	}
 	conn, err := o.Dialer(ctx, o.Network, o.Addr)
 	if err != nil {
-		if _, is := err.(*net.OpError); !is {
-			err = &net.OpError{Op: "dial", Net: o.Network, Err: err}
-		}
-		return err
+		return dialError(o.Network, err)
 	}
 	return conn.Close()
 }

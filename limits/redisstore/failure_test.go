@@ -100,10 +100,7 @@ func (f *fake) beat(_ context.Context, id string, lasts time.Duration) (int, err
 	return f.beats(id, lasts)
 }
 
-var (
-	lost    = &Error{Kind: Unknown, Op: "take", Sent: true, Err: errors.New("i/o timeout")}
-	refused = &Error{Kind: NotExecuted, Op: "take", Err: errors.New("connection refused")}
-)
+var refused = &Error{Kind: NotExecuted, Op: "take", Err: errors.New("connection refused")}
 
 // guard makes a Guard that has greeted its store, and ends with the test.
 func guard(t *testing.T, f limits.Store, cfg GuardConfig) *Guard {
