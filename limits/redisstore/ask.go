@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -29,16 +30,34 @@ type question struct {
 	d       limits.Decision
 	refused *limits.Decision
 
+	// Of a question that waits at the desk: whose it is, and how it ends. Sent and gone are guarded by desk.mu.
+	ctx        context.Context
+	done       chan struct{} // has room for one
+	err        error
+	sent, gone bool
+
 	fewCharges      [inline]limits.Charge
 	fewOf, fewFirst [inline]int
 	fewRules        [inline]*rule
+}
+
+// questions are reused, except those whose callers have gone.
+var questions = sync.Pool{New: func() any { return new(question) }}
+
+// free lets q be reused. It must have been answered, and nobody else have it.
+func (q *question) free() {
+	if !q.gone {
+		questions.Put(q)
+	}
 }
 
 var errInProcess = errors.New("the rule counts what is in flight; keep it in the process, in a limits.Memory")
 
 // ask checks charges and finds out which balances they are about.
 func (s *Store) ask(now time.Time, charges []limits.Charge) (*question, error) {
-	q := &question{debts: true}
+	q := questions.Get().(*question)
+	done := q.done
+	*q = question{debts: true, done: done}
 	if s.clock != nil {
 		q.now = s.clock(now)
 	}

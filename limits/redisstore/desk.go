@@ -36,20 +36,11 @@ type desk struct {
 // balances, are in line behind it.
 type parcel struct {
 	query
-	waiters []*waiter
+	one     [1]*question // what rows is when there is one
+	waiters []*question
 	shape   shape
 	shaped  bool
 	line    []*parcel
-}
-
-// waiter is one decision in a parcel. What is below done is guarded by desk.mu until done.
-type waiter struct {
-	*question
-	ctx  context.Context
-	done chan struct{}
-	err  error
-
-	sent, gone bool
 }
 
 func newDesk(s *Store, coalesce, pipeline bool) *desk {
@@ -93,34 +84,38 @@ func shapeOf(q *question) (s shape, ok bool) {
 
 // take gets q answered, alone or with others.
 func (d *desk) take(ctx context.Context, q *question) error {
-	p := &parcel{query: query{take: true}}
+	var of shape
+	shaped := false
 	if d.coalesce {
-		p.shape, p.shaped = shapeOf(q)
+		of, shaped = shapeOf(q)
 	}
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
-		p.rows = []*question{q}
-		return p.decide(ctx, d.store)
+		c := query{rows: []*question{q}, take: true}
+		return c.decide(ctx, d.store)
 	}
-	if p.shaped {
-		if head := d.heads[p.shape]; head != nil {
-			w := head.join(ctx, q, p)
+	if shaped {
+		if head := d.heads[of]; head != nil {
+			head.join(ctx, q)
 			d.mu.Unlock()
-			return d.wait(ctx, w)
+			return d.wait(ctx, q)
 		}
-		d.heads[p.shape] = p
+	}
+	p := &parcel{query: query{take: true}, shape: of, shaped: shaped}
+	if shaped {
+		d.heads[of] = p
 	}
 	if d.flying >= lanes && d.pipeline {
-		w := p.add(ctx, q)
+		p.add(ctx, q)
 		d.ready = append(d.ready, p)
 		d.mu.Unlock()
-		return d.wait(ctx, w)
+		return d.wait(ctx, q)
 	}
 	d.flying++
 	d.all.Add(1)
 	d.mu.Unlock()
-	p.rows = append(p.rows, q)
+	p.rows = append(p.one[:0], q)
 	err := p.decide(ctx, d.store)
 	d.mu.Lock()
 	d.landed(p)
@@ -132,36 +127,37 @@ func (d *desk) take(ctx context.Context, q *question) error {
 }
 
 // join puts a decision into the last parcel in line behind p, or into a new one.
-func (p *parcel) join(ctx context.Context, q *question, fresh *parcel) *waiter {
-	if n := len(p.line); n > 0 && len(p.line[n-1].waiters) < mostRows {
-		return p.line[n-1].add(ctx, q)
+func (p *parcel) join(ctx context.Context, q *question) {
+	if n := len(p.line); n == 0 || len(p.line[n-1].waiters) >= mostRows {
+		p.line = append(p.line, &parcel{query: query{take: true}, shape: p.shape, shaped: true})
 	}
-	p.line = append(p.line, fresh)
-	return fresh.add(ctx, q)
+	p.line[len(p.line)-1].add(ctx, q)
 }
 
-func (p *parcel) add(ctx context.Context, q *question) *waiter {
-	w := &waiter{question: q, ctx: ctx, done: make(chan struct{})}
-	p.waiters = append(p.waiters, w)
-	return w
+func (p *parcel) add(ctx context.Context, q *question) {
+	q.ctx = ctx
+	if q.done == nil {
+		q.done = make(chan struct{}, 1)
+	}
+	p.waiters = append(p.waiters, q)
 }
 
-// wait returns when w is answered or its caller has given up. Who gives up before the call is sent is not charged.
-func (d *desk) wait(ctx context.Context, w *waiter) error {
+// wait returns when q is answered or its caller has given up. Who gives up before the call is sent is not charged.
+func (d *desk) wait(ctx context.Context, q *question) error {
 	select {
-	case <-w.done:
-		return w.err
+	case <-q.done:
+		return q.err
 	case <-ctx.Done():
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
-	case <-w.done:
-		return w.err
+	case <-q.done:
+		return q.err
 	default:
 	}
-	w.gone = true
-	return &gaveUp{sent: w.sent, err: ctx.Err()}
+	q.gone = true
+	return &gaveUp{sent: q.sent, err: ctx.Err()}
 }
 
 // landed does, under the lock, what follows when a parcel is no longer on its way: the next in line is ready.
@@ -191,14 +187,13 @@ func (d *desk) next() []*parcel {
 		p := d.ready[0]
 		d.ready = d.ready[1:]
 		kept := p.waiters[:0]
-		for _, w := range p.waiters {
-			if !w.gone {
-				w.sent = true
-				kept = append(kept, w)
-				p.rows = append(p.rows, w.question)
+		for _, q := range p.waiters {
+			if !q.gone {
+				q.sent = true
+				kept = append(kept, q)
 			}
 		}
-		p.waiters = kept
+		p.waiters, p.rows = kept, kept
 		if len(kept) == 0 {
 			d.landed(p)
 			continue
@@ -222,9 +217,9 @@ func (d *desk) fly(batch []*parcel) {
 		errs := d.store.decideAll(ctx, batch)
 		cancel()
 		for i, p := range batch {
-			for _, w := range p.waiters {
-				w.err = errs[i]
-				close(w.done)
+			for _, q := range p.waiters {
+				q.err = errs[i]
+				q.done <- struct{}{} // has room; q is its caller's again
 			}
 		}
 		runtime.Gosched() // who has just got an answer often asks again: let them join
@@ -242,8 +237,8 @@ func (d *desk) fly(batch []*parcel) {
 func deadline(batch []*parcel) (context.Context, context.CancelFunc) {
 	var latest time.Time
 	for _, p := range batch {
-		for _, w := range p.waiters {
-			at, ok := w.ctx.Deadline()
+		for _, q := range p.waiters {
+			at, ok := q.ctx.Deadline()
 			if !ok {
 				return context.Background(), func() {}
 			}

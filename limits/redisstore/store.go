@@ -123,7 +123,9 @@ func (s *Store) decide(ctx context.Context, op string, now time.Time, charges []
 	if err := s.answer(ctx, q, effect == limits.Take); err != nil {
 		return limits.Decision{}, failed(ctx, op, err)
 	}
-	return q.d, nil
+	d := q.d
+	q.free()
+	return d, nil
 }
 
 // answer gets q answered.
