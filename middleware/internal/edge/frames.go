@@ -21,6 +21,9 @@ type conversation struct {
 	net.Conn
 	early    io.Reader // what had been read already when the connection was taken over, then the connection
 	frames   frames
+	held     []byte // has been read and may not pass yet
+	seen     int    // how much of it, or of what is being read, has been looked at
+	owed     int64  // the size of a message that has not passed; 0 if none waits
 	flows    []shed.MessageFlow
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -38,19 +41,43 @@ func converse(ctx context.Context, conn net.Conn, rw *bufio.ReadWriter, flows []
 	return c, bufio.NewReadWriter(bufio.NewReader(c), rw.Writer), nil
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. What has been read and may not pass yet is kept, so that nothing is lost when a deadline comes first.
 func (c *conversation) Read(p []byte) (int, error) {
-	n, err := c.early.Read(p)
-	for b := p[:n]; len(b) > 0; {
-		end, size, message := c.frames.next(b)
-		if message {
-			if late := c.wait(size); late != nil {
-				return 0, late
-			}
+	if len(c.held) > 0 {
+		if late := c.charge(c.held); late != nil {
+			return 0, late
 		}
-		b = b[end:]
+		n := copy(p, c.held)
+		c.held, c.seen = c.held[n:], c.seen-n
+		return n, nil
+	}
+	n, err := c.early.Read(p)
+	c.seen = 0
+	if late := c.charge(p[:n]); late != nil {
+		c.held = bytes.Clone(p[:n]) // an error that came with it will come again
+		return 0, late
 	}
 	return n, err
+}
+
+// charge lets all messages pass that are in b, of which c.seen bytes have been looked at before.
+func (c *conversation) charge(b []byte) error {
+	for {
+		if c.owed > 0 {
+			if err := c.wait(c.owed); err != nil {
+				return err
+			}
+			c.owed = 0
+		}
+		if c.seen == len(b) {
+			return nil
+		}
+		end, size, message := c.frames.next(b[c.seen:])
+		c.seen += end
+		if message {
+			c.owed = max(size, 1)
+		}
+	}
 }
 
 func (c *conversation) wait(size int64) error {
@@ -60,7 +87,7 @@ func (c *conversation) wait(size int64) error {
 		ctx, cancel = context.WithDeadline(ctx, time.Unix(0, at))
 		defer cancel()
 	}
-	err := pass(ctx, c.flows, max(size, 1))
+	err := pass(ctx, c.flows, size)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return os.ErrDeadlineExceeded
