@@ -103,7 +103,7 @@ func TestTheFileCountsFromTheFirstPollAndItsTTLFromWhenItWasWritten(t *testing.T
 		if !read(t, p).Active {
 			t.Fatal("ended early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if d := read(t, p); d.Active || d.Rev != 2 || !p.Status().ByFile {
 			t.Fatalf("not ended: %+v", d)

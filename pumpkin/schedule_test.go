@@ -26,7 +26,7 @@ func TestAScheduledItemStartsAndEndsByItself(t *testing.T) {
 		if read(t, p).Active {
 			t.Fatal("started early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		d := p.current.Load().board.document()
 		if !d.Active || d.Rev != 1 || d.Items[0].NoticeRev != 1 || d.PollAfter != 15 || !isOff(p, "search", "c") {
@@ -37,7 +37,7 @@ func TestAScheduledItemStartsAndEndsByItself(t *testing.T) {
 		if !read(t, p).Active {
 			t.Fatal("the ttl does not count from the start")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if d := read(t, p); d.Active || d.Rev != 2 {
 			t.Errorf("not ended: %+v", d)
@@ -103,7 +103,7 @@ func TestTheEndIsAnnounced(t *testing.T) {
 			if strings.Count(log.String(), "ends soon") != round || p.Status().EndingSoon != 0 {
 				t.Fatal("warned early")
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if n := strings.Count(log.String(), "ends soon"); n != round+1 || p.Status().EndingSoon != 1 {
 				t.Fatalf("%d warnings", n)

@@ -114,7 +114,7 @@ func TestInstancesAgreeToTheByte(t *testing.T) {
 		agree(2)
 		time.Sleep(10*time.Minute - 1)
 		agree(2)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		agree(3) // x has ended, everywhere at once and as the same rev
 		answers(t, call(all[1], "DELETE", "/items/y", ""), 204, "")
 		agree(4)

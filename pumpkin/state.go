@@ -81,6 +81,9 @@ func ParseState(data []byte) (State, error) {
 	return s, nil
 }
 
+// maxRev is far beyond what changes can count, and what a number of JavaScript still holds exactly.
+const maxRev = 1 << 53
+
 func wall(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -123,6 +126,8 @@ func (b board) adopt(now time.Time, s State) (board, error) {
 	switch {
 	case !isEpoch(s.Epoch):
 		return b, refuse(InvalidField, "epoch: %q is no ULID", s.Epoch)
+	case s.Rev > maxRev:
+		return b, refuse(InvalidField, "rev: %d is above 2^53, which scripts cannot count", s.Rev)
 	case s.Epoch < b.epoch && !b.unseen:
 		return b, ErrOlderEpoch
 	case len(s.Items) > maxItems || len(s.Holds) > maxItems || len(s.Cleared) > maxTombs:
@@ -185,6 +190,9 @@ func (it Item) held(now time.Time, lang string) (held, error) {
 	}
 	if it.Origin != Manual && it.Origin != Automatic {
 		return held{}, refuse(InvalidField, "origin: %q", it.Origin)
+	}
+	if it.NoticeRev > maxRev {
+		return held{}, refuse(InvalidField, "notice_rev: %d is above 2^53", it.NoticeRev)
 	}
 	if it.ExpiresAt.Sub(now) > maxAhead+maxTTL {
 		return held{}, refuse(InvalidField, "expires_at: too far ahead")
