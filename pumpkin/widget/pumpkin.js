@@ -96,6 +96,9 @@
 		},
 	};
 
+	try { apply(session.state); } catch { } // the first paint, without waiting for the network
+	plan(now() + 5 * random());
+
 	// ---- The banner: nothing in it moves, whatever motion a person prefers ----
 
 	const sheet = new CSSStyleSheet();
@@ -178,7 +181,4 @@ button{min-height:2em;background:none;border:1px solid}`);
 	};
 	if (document.readyState == "loading") document.addEventListener("DOMContentLoaded", start);
 	else start();
-
-	try { apply(session.state); } catch { } // the first paint, without waiting for the network
-	plan(now() + 5 * random());
 })();
