@@ -11,7 +11,7 @@ import (
 
 const (
 	// lanes is how many messages are on their way at once; what comes meanwhile goes together.
-	lanes = 4
+	lanes = 2
 	// mostRows is how many decisions one call may be about, and mostCalls how many calls one message may have: a script
 	// should not keep others waiting for long.
 	mostRows, mostCalls = 1024, 128
