@@ -117,6 +117,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 	header := w.Header()
 	if e.pumpkin != nil {
 		header.Set("Pumpkin-Rev", e.pumpkin.Rev())
+		exposeFields(header, r, "Pumpkin-Rev")
 	}
 	seen := e.view.Load()
 	route := seen.route(hints, r)

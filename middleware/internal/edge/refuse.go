@@ -73,6 +73,7 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 	}
 	if rejection.Feature != "" && rejection.Reason == shed.FeatureOff {
 		header["Pumpkin-Feature"] = one(&values.feature, rejection.Feature)
+		letPagesRead(header, r)
 	}
 	if unread(r) || rejection.Reason == Closed && r.ProtoMajor == 1 {
 		header["Connection"] = one(&values.connection, "close")
