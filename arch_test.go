@@ -26,7 +26,7 @@ var rooms = map[string][]string{
 	"pumpkin":            {},
 	"shed":               {"limits", "limits/concurrency", "queue", "health"},
 	"shed/configfile":    {"shed", "limits", "limits/concurrency", "queue", "health", "pumpkin", "github.com/goccy/go-yaml"},
-	"shed/telemetry":     {"shed", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
+	"shed/telemetry":     {"shed", "limits", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
 	"middleware":         {"shed", "pumpkin", "limits", "middleware"},
 	"middleware/echomw":  {"middleware", "shed", "limits", "github.com/labstack/echo/v4"},
 }

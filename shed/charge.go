@@ -2,6 +2,7 @@ package shed
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -71,7 +72,16 @@ func (v *visit) take(req *Request) (limits.Decision, error) {
 	case v.ctx.Err() != nil:
 		return decision, v.gone(v.ctx.Err())
 	}
-	return decision, v.refuse(&Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
+	return decision, v.refuse(unavailable(err, v.route.Name))
+}
+
+// unavailable is the refusal when the store could not decide. A store that is down is asked again within a second.
+func unavailable(err error, route string) *Rejection {
+	r := &Rejection{Reason: StoreUnavailable, Route: route, RetryAfter: time.Second}
+	if u := (*limits.UnavailableError)(nil); errors.As(err, &u) {
+		r.Rule = u.Policy.Name()
+	}
+	return r
 }
 
 // raise counts the request among those in flight.
@@ -148,7 +158,7 @@ func (v *visit) overLimit(decision *limits.Decision) error {
 	}
 	if binding.Reason == limits.CostTooLarge {
 		r.Reason = CostTooLarge
-	} else if decision.Len() > 1 && hasBurst(decision) {
+	} else if decision.Len() > 1 && decision.Source == limits.FromMemory && hasBurst(decision) { // other clocks cannot be told to be ahead
 		r.RetryAfter = v.together(r.RetryAfter)
 	}
 	return v.refuse(r)

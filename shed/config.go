@@ -77,6 +77,11 @@ type Limit struct {
 	Plans map[string]limits.Rule
 	// Shadow lets the limit decide and count without acting: what it would refuse passes. It is for trying a limit.
 	Shadow bool
+	// OnFailure is what becomes of requests while a store outside of the process cannot decide: limits.Local, Open, or Closed,
+	// which answers StoreUnavailable. The zero value leaves it to the store.
+	OnFailure limits.OnFailure
+	// Strict marks a quota that must never be exceeded, as money must not: it is Closed, and never spent ahead of counting.
+	Strict bool
 }
 
 // Units that have a meaning of their own.

@@ -99,7 +99,7 @@ func (s *Shedder) Charge(ctx context.Context, req Request, unit string, n int64)
 		if n < 0 || ctx.Err() != nil {
 			return err
 		}
-		return &Rejection{Reason: StoreUnavailable, Route: route.Name, RetryAfter: time.Second}
+		return unavailable(err, route.Name)
 	}
 	if d.Allowed {
 		return nil

@@ -96,7 +96,8 @@ const (
 // Rejection is the error that Admit returns for a refusal. It is immutable and may be shared between callers.
 type Rejection struct {
 	Reason Reason
-	// Rule is the name of the limit that refused, for OverLimit, CostTooLarge and InFlight.
+	// Rule is the name of the limit that refused, for OverLimit, CostTooLarge, InFlight and, where it is known,
+	// StoreUnavailable.
 	Rule string
 	// Route is the name of the route.
 	Route string

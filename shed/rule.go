@@ -93,6 +93,12 @@ func (l *Limit) check() error {
 			return fmt.Errorf("for: %s is in the list twice; keep one", how)
 		}
 	}
+	if l.Strict && l.OnFailure != limits.AsTheStore && l.OnFailure != limits.Closed {
+		return fmt.Errorf("a strict limit cannot be %v while its store fails; leave on_failure out, or strict", l.OnFailure)
+	}
+	if _, counted := l.Rule.(limits.InFlight); counted && (l.Strict || l.OnFailure != limits.AsTheStore) {
+		return errors.New("what is in flight is counted in this process, whose memory does not fail; leave on_failure and guarantee out")
+	}
 	if _, counted := l.Rule.(limits.InFlight); counted && !l.countsRequests() {
 		return fmt.Errorf("what is in flight are requests, not %s; leave the unit out", l.Unit)
 	} else if counted && l.Count != CountAll {
@@ -115,7 +121,11 @@ func (l *Limit) policy(rule limits.Rule) (*limits.Policy, error) {
 		}
 		rule = limits.Delay{Rule: rule, MaxWait: l.MaxWait}
 	}
-	return limits.NewPolicy(l.Name, rule)
+	options := []limits.Option{limits.WhenStoreFails(l.OnFailure)}
+	if l.Strict {
+		options = append(options, limits.Strict())
+	}
+	return limits.NewPolicy(l.Name, rule, options...)
 }
 
 // countsRequests tells whether every request is charged its cost.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/limits/concurrency"
 	"github.com/spillway-go/spillway/queue"
 )
@@ -46,6 +47,8 @@ type Status struct {
 	Streams int `json:"streams"`
 	// Reloads tells what became of new configurations.
 	Reloads ReloadStatus `json:"reloads"`
+	// Store tells how a store outside of the process is doing; nil if there is none, or it does not tell.
+	Store *limits.Report `json:"store,omitempty"`
 	// RefundErrors counts refunds that the store could not make.
 	RefundErrors int64 `json:"refund_errors,omitempty"`
 }
@@ -71,6 +74,9 @@ type RuleStatus struct {
 	// Unit is what the limit counts, if not requests; Plans are the rules of plans.
 	Unit  string            `json:"unit,omitempty"`
 	Plans map[string]string `json:"plans,omitempty"`
+	// OnFailure is the limit's own choice for when the store cannot decide, and Strict that it must never be exceeded.
+	OnFailure string `json:"on_failure,omitempty"`
+	Strict    bool   `json:"strict,omitempty"`
 }
 
 // LongLivedStatus is the budget of one long-lived route.
@@ -109,6 +115,10 @@ func (s *Shedder) Status() Status {
 		Line:   LineStatus{Waiting: make(map[string]int, 4)},
 	}
 	st.Reloads = s.reloads.read()
+	if r, ok := s.store.(limits.Reporter); ok {
+		report := r.Report()
+		st.Store = &report
+	}
 	s.counts.report(&st)
 	set := s.current()
 	for _, r := range set.rules {
@@ -145,6 +155,9 @@ func (r *rule) status() RuleStatus {
 		Admitted: r.admitted.Load(), Delayed: r.delayed.Load(), Refused: r.refused.Load(),
 		OverSoft: r.overSoft.Load(), WouldRefuse: r.shadowed.Load(),
 		Units: r.units.Load(), Paced: r.paced.Load(), Settled: r.settled.Load(),
+	}
+	if st.Strict = r.Strict; r.OnFailure != limits.AsTheStore {
+		st.OnFailure = r.OnFailure.String()
 	}
 	for plan, policy := range r.plans {
 		if st.Plans == nil {

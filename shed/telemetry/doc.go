@@ -40,6 +40,12 @@
 //	spillway_signal_transitions_total{signal}            changes of its state
 //	spillway_store_seconds{source}                       how long a store outside this process took, by who decided: redis,
 //	                                                     lease, cache; local, open, closed while it is down; none
+//	spillway_store_up                                    1 while that store decides; 0 while it is down or faulty
+//	spillway_store_state_changes_total                   how often that changed
+//	spillway_store_instances                             what a limit is divided by where an instance decides alone
+//	spillway_store_decisions_total{source}               its decisions, by who made them
+//	spillway_store_errors_total{kind}                    its failed calls: unknown (may have charged), not_executed,
+//	                                                     out_of_memory, misconfigured
 //	spillway_refund_errors_total                         refunds that the store could not make
 //	spillway_config_reloads_total{result}                new configurations since the start: applied, failed
 //	spillway_config_ok                                   0 while the newest configuration is one that was refused

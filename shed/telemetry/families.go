@@ -83,6 +83,12 @@ var (
 	routeLimitFamily    = gauge("spillway_route_limit", "How many of a route may run at once while it is held back: because its work is slow, or by the health of what it needs.", "route", "why")
 	budgetMaxFamily     = gauge("spillway_long_lived_max", "How many long-lived requests a route may have at once.", "route")
 
+	storeUpFamily        = gauge("spillway_store_up", "1 while the shared store of quotas decides, 0 while each instance does what its limits' on_failure says.")
+	storeChangesFamily   = counter("spillway_store_state_changes_total", "How often the shared store stopped or began again to decide.")
+	storeInstancesFamily = gauge("spillway_store_instances", "How many instances share the quotas: what a limit is divided by where this one decides alone.")
+	storeDecisionsFamily = counter("spillway_store_decisions_total", "Decisions by who made them: redis, lease, cache, local, open or closed.", "source")
+	storeErrorsFamily    = counter("spillway_store_errors_total", "Failed calls of the shared store, by what that means.", "kind")
+
 	reloadsFamily  = counter("spillway_config_reloads_total", "New configurations since the start, by what became of them.", "result")
 	configOKFamily = gauge("spillway_config_ok", "1 while the newest configuration is in force, 0 if it was refused and an older one is.")
 )

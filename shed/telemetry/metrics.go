@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -159,7 +160,7 @@ func (m *Metrics) Observe(e shed.Event) {
 
 // source says who decided about the quota.
 func source(e shed.Event) string {
-	if e.Reason == shed.StoreUnavailable {
+	if e.Reason == shed.StoreUnavailable && e.Source == limits.FromMemory { // a store that does not tell
 		return "none"
 	}
 	return e.Source.String()
@@ -242,6 +243,21 @@ func (r report) status(st *shed.Status) {
 	r.set(reloadsFamily, float64(st.Reloads.Applied), "applied")
 	r.set(reloadsFamily, float64(st.Reloads.Failed), "failed")
 	r.set(configOKFamily, one(st.Reloads.OK))
+	if st.Store != nil {
+		r.store(st.Store)
+	}
+}
+
+func (r report) store(st *limits.Report) {
+	r.set(storeUpFamily, one(st.State == "up"))
+	r.set(storeChangesFamily, float64(st.Changes))
+	r.set(storeInstancesFamily, float64(st.Instances))
+	for source, n := range st.Decisions {
+		r.set(storeDecisionsFamily, float64(n), source)
+	}
+	for kind, n := range st.Errors {
+		r.set(storeErrorsFamily, float64(n), kind)
+	}
 }
 
 func (r report) route(st shed.RouteStatus) {

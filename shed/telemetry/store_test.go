@@ -1,0 +1,61 @@
+package telemetry_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/telemetry"
+)
+
+// distant is a store that says that it is down.
+type distant struct{ limits.Store }
+
+func (distant) Report() limits.Report {
+	return limits.Report{State: "down", Since: time.Unix(0, 0), Changes: 3, Instances: 4,
+		Decisions: map[string]int64{"redis": 7, "local": 2}, Errors: map[string]int64{"unknown": 5}}
+}
+
+func TestASharedStoreTellsHowItIs(t *testing.T) {
+	s, err := shed.New(shed.Config{Store: distant{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := telemetry.New()
+	m.Watch(s)
+	const want = `# HELP spillway_store_decisions_total Decisions by who made them: redis, lease, cache, local, open or closed.
+# TYPE spillway_store_decisions_total counter
+spillway_store_decisions_total{source="local"} 2
+spillway_store_decisions_total{source="redis"} 7
+# HELP spillway_store_errors_total Failed calls of the shared store, by what that means.
+# TYPE spillway_store_errors_total counter
+spillway_store_errors_total{kind="unknown"} 5
+# HELP spillway_store_instances How many instances share the quotas: what a limit is divided by where this one decides alone.
+# TYPE spillway_store_instances gauge
+spillway_store_instances 4
+# HELP spillway_store_state_changes_total How often the shared store stopped or began again to decide.
+# TYPE spillway_store_state_changes_total counter
+spillway_store_state_changes_total 3
+# HELP spillway_store_up 1 while the shared store of quotas decides, 0 while each instance does what its limits' on_failure says.
+# TYPE spillway_store_up gauge
+spillway_store_up 0
+`
+	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "spillway_store_up", "spillway_store_state_changes_total",
+		"spillway_store_instances", "spillway_store_decisions_total", "spillway_store_errors_total"); err != nil {
+		t.Error(err)
+	}
+	alone, err := shed.New(shed.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close()
+	m.Watch(alone)
+	if n := testutil.CollectAndCount(m, "spillway_store_up"); n != 0 {
+		t.Error("a store in memory has metrics of a shared one")
+	}
+}
