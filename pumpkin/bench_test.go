@@ -1,6 +1,9 @@
 package pumpkin
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -35,6 +38,48 @@ func BenchmarkFeatureOff(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				p.FeatureOff(feature, "customer-42")
+			}
+		})
+	}
+}
+
+// BenchmarkPollBesideABareHandler answers over a connection of its own, by the document's handler and by one that writes the
+// same bytes, fields included, and does nothing else. Their ratio is what the handler costs a server; neither says how fast a machine is.
+func BenchmarkPollBesideABareHandler(b *testing.B) {
+	p := open(b, Config{})
+	put(b, p, "search", off("Search is slow.", 1, "search"))
+	body, fields := p.current.Load().board.body, poll(p, http.MethodGet).Header()
+	bare := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		for name, values := range fields {
+			h[name] = values
+		}
+		_, _ = w.Write(body)
+	})
+	for _, c := range []struct {
+		name    string
+		handler http.Handler
+	}{{"bare", bare}, {"pumpkin", p.Public()}, {"bare again", bare}, {"pumpkin again", p.Public()}} {
+		b.Run(c.name, func(b *testing.B) {
+			server := httptest.NewServer(c.handler)
+			defer server.Close()
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer conn.Close()
+			reader := bufio.NewReader(conn)
+			for b.Loop() {
+				if _, err := io.WriteString(conn, "GET /pumpkin.json HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+					b.Fatal(err)
+				}
+				res, err := http.ReadResponse(reader, nil)
+				if err != nil || res.StatusCode != 200 {
+					b.Fatal(err)
+				}
+				if n, err := io.Copy(io.Discard, res.Body); err != nil || n != int64(len(body)) {
+					b.Fatal(n, err)
+				}
 			}
 		})
 	}
