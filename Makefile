@@ -32,12 +32,13 @@ bench:
 bench-suite:
 	go run ./bench suite -html bench-suite.html -json bench-suite.json $(ARGS)
 
-# The comparisons with other libraries; bench/peers/README.md says what they measure. bench-peers is what decisions cost, takes 4
+# The comparisons with other libraries; bench/peers/README.md says what they measure. bench-peers is what decisions and middlewares cost, takes 5
 # minutes and wants a quiet machine; ARGS=-quick gives a look in half a minute. bench-overload is what overload controls achieve, in
 # virtual time: 2 minutes, on any machine. bench-overload-real is the same by the clock: 12 minutes on a quiet machine.
 bench-peers:
 	go -C bench/peers run ./rules $(ARGS)
 	go -C bench/peers run ./cost $(ARGS)
+	go -C bench/peers run ./http $(ARGS)
 
 bench-overload:
 	go -C bench/peers/overload test -count=1 -timeout 30m -run TheMatrixInVirtualTime -matrix
