@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strconv"
 	"strings"
@@ -137,7 +138,10 @@ func (s *sfv) bare() bool {
 		return s.quoted()
 	case c == ':':
 		end := strings.IndexByte(s.rest[1:], ':')
-		if end < 0 || strings.Trim(s.rest[1:1+end], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") != "" {
+		if end < 0 || strings.ContainsAny(s.rest[1:1+end], "\r\n") { // which the decoder would skip
+			return false
+		}
+		if _, err := base64.StdEncoding.DecodeString(s.rest[1 : 1+end]); err != nil {
 			return false
 		}
 		s.rest = s.rest[end+2:]
