@@ -93,7 +93,7 @@ func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Ve
 	if err := v.ctx.Err(); err != nil {
 		return nil, v.gone(err)
 	}
-	if v.s.crowded.Load() {
+	if v.s.crowded.Load() && !v.route.shadow {
 		if err := v.lookAhead(); err != nil {
 			return nil, err
 		}
@@ -249,6 +249,10 @@ func (v *visit) permit() Permit {
 	h := &v.slot.held
 	h.route, h.wait, h.charged, h.acting, h.settled = v.route, v.wait, h.charged[:0], 0, false
 	v.handOver(h)
+	h.refusal = v.refusal
+	if v.refusal != "" {
+		s.counts.wouldRefuse(v.refusal)
+	}
 	s.counts.admitted.Add(1)
 	if v.wait > AtOnce {
 		s.counts.delayed.Add(1)
@@ -258,7 +262,8 @@ func (v *visit) permit() Permit {
 		if s.contextual != nil {
 			h.ctx = v.ctx
 		}
-		p.announce(v.ctx, Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait, Store: v.asked, Source: v.source})
+		p.announce(v.ctx, Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait, Store: v.asked, Source: v.source,
+			WouldRefuse: v.refusal})
 	}
 	return p
 }

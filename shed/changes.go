@@ -17,7 +17,11 @@ func changes(a, b Config) []string {
 	all = append(all, named("route", a.Routes, b.Routes, func(r Route) string { return r.Name })...)
 	all = append(all, differences("concurrency", a.Concurrency, b.Concurrency)...)
 	all = append(all, differences("queue", a.Queue, b.Queue)...)
-	return append(all, differences("health", a.Health, b.Health)...)
+	all = append(all, differences("health", a.Health, b.Health)...)
+	if a.Shadow != b.Shadow {
+		all = append(all, "shadow "+change(reflect.ValueOf(a.Shadow), reflect.ValueOf(b.Shadow)))
+	}
+	return all
 }
 
 // named compares two lists whose entries are known by their names.

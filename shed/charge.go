@@ -39,12 +39,16 @@ func (v *visit) list(rules []*rule, counted bool, req *Request) error {
 			if req.Anonymous || r.Shadow {
 				continue
 			}
+			if v.route.shadow {
+				v.would(NoIdentity)
+				continue
+			}
 			return v.refuse(&Rejection{Reason: NoIdentity, Rule: r.Name, Route: v.route.Name})
 		}
 		if counted {
 			n = 1
 		}
-		v.charges = append(v.charges, limits.Charge{Policy: r.in(req.Plan), Key: key, Cost: n, Shadow: r.Shadow})
+		v.charges = append(v.charges, limits.Charge{Policy: r.in(req.Plan), Key: key, Cost: n, Shadow: v.route.watches(r)})
 	}
 	return nil
 }
@@ -71,6 +75,9 @@ func (v *visit) take(req *Request) (limits.Decision, error) {
 		return decision, nil
 	case v.ctx.Err() != nil:
 		return decision, v.gone(v.ctx.Err())
+	case v.route.shadow:
+		v.would(StoreUnavailable)
+		return limits.Decision{}, nil
 	}
 	return decision, v.refuse(unavailable(err, v.route.Name))
 }
@@ -241,6 +248,9 @@ func (v *visit) count(d *limits.Decision) {
 		switch {
 		case verdict.Reason != limits.Allowed && verdict.Shadow:
 			r.shadowed.Add(1)
+			if !r.Shadow {
+				v.would(reasonOf(verdict, r))
+			}
 		case verdict.Reason != limits.Allowed:
 			r.refused.Add(1)
 		case !d.Allowed: // refused by another rule: this one was not charged

@@ -114,6 +114,8 @@ type Route struct {
 	Feature string
 	// LongLived, if above 0, gives streams and upgrades their own budget: that many at once, outside the adaptive limit.
 	LongLived int
+	// Shadow lets everything about the route be decided and counted without acting: see Config.Shadow.
+	Shadow bool
 	// Exempt routes (probes, metrics, the pumpkin poll) are never charged, queued or shed by load; only one wide guard for
 	// the whole process bounds them.
 	Exempt bool
@@ -168,6 +170,12 @@ type Config struct {
 	Concurrency concurrency.Config
 	Queue       Queue
 	Health      health.Config
+
+	// Shadow lets limits and gate decide and count without acting: nothing is refused and nothing waits. Each permit and event, and
+	// Status.WouldRefuse, say what would have happened. It is for trying a Spillway in front of real traffic. Features that are
+	// switched off stay off, for somebody means it, and the guard of exempt routes holds. Under overload the numbers are too high:
+	// what would have been turned away is a burden to the service.
+	Shadow bool
 
 	// Store keeps the balances of the limits; nil means a limits.Memory of its own.
 	Store limits.Store

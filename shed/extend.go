@@ -83,6 +83,10 @@ func (p Permit) extended(decision *limits.Decision, v *visit) bool {
 		h.running.Append(*v.running.At(i))
 	}
 	v.running = limits.Decision{}
+	if h.refusal == "" && v.refusal != "" {
+		h.refusal = v.refusal
+		p.s.counts.wouldRefuse(v.refusal)
+	}
 	shadows := append([]limits.Verdict(nil), h.charged[h.acting:]...)
 	h.charged = appendActing(h.charged[:h.acting], decision)
 	h.acting = len(h.charged)

@@ -77,7 +77,7 @@ func (s *Shedder) unitCharges(route *route, unit string, req *Request, which fun
 			continue
 		}
 		if key, ok := r.key(route, req); ok {
-			charges = append(charges, limits.Charge{Policy: r.in(req.Plan), Key: key, Cost: 1, Shadow: r.Shadow})
+			charges = append(charges, limits.Charge{Policy: r.in(req.Plan), Key: key, Cost: 1, Shadow: route.watches(r)})
 		}
 	}
 	return charges

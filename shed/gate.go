@@ -24,11 +24,15 @@ type gate struct {
 
 	lanes lanes // the routes
 
-	inFlight int
-	peak     int    // the most in flight since the last Tick
-	streams  budget // counts work that turned out to be long-lived on a route without a budget; it has no bound
-	free     *slot  // slots that were used before, to be used again
-	latency  recentLatency
+	inFlight   int
+	peak       int           // the most in flight since the last Tick
+	imagined   float64       // how long the line would be if shadows stood in it,
+	imaginedAt time.Duration // and when it was
+
+	beyond  budget // counts work that runs although it would have been refused
+	streams budget // counts work that turned out to be long-lived on a route without a budget; it has no bound
+	free    *slot  // slots that were used before, to be used again
+	latency recentLatency
 }
 
 // slot is the gate's side of one permit. Slots are reused; the generation tells the permits of one slot apart, so that a
@@ -58,6 +62,10 @@ type ticket struct {
 	// and not the longest wait, set Waiter.Deadline.
 	hard    time.Duration
 	hurried bool
+
+	// shadow says that it must neither wait nor be refused, and refusal why it would have been.
+	shadow  bool
+	refusal Reason
 
 	// The answer: a slot, or the reason why there is none.
 	slot       *slot
@@ -96,6 +104,9 @@ func (g *gate) limit() int { return g.cap.Apply(g.estimate.Limit(), g.floor) }
 
 // Offer asks for a slot for t: it is granted, put into the line, or refused. Waiter.Deadline is set here.
 func (g *gate) Offer(now time.Duration, t *ticket) answer {
+	if t.shadow {
+		return g.let(now, t)
+	}
 	if t.budget != nil {
 		if t.budget.inUse >= t.budget.max {
 			t.reason = Overloaded
@@ -170,29 +181,35 @@ func (g *gate) settled() int { return g.cap.Apply(g.estimate.Settled(), g.floor)
 // 1.25 × the longest wait when the caller names none.
 func (g *gate) refusal(now time.Duration, t *ticket) Reason {
 	ahead, ok := g.line.Ahead(now, &t.Waiter)
+	reason, lack := g.judge(now, t, ahead, ok)
+	if lack {
+		g.line.Refused(now, &t.Waiter)
+	}
+	return reason
+}
+
+// judge is refusal for somebody with so many ahead; ok says whether the line would take it. Lack tells a lack of room from what
+// would be refused in no line at all.
+func (g *gate) judge(now time.Duration, t *ticket, ahead int, ok bool) (reason Reason, lack bool) {
 	wait, left := g.expectedWait(ahead), g.maxWait+g.maxWait/4
 	if t.hard > 0 {
 		left = t.hard - now
 	}
-	reason := Reason("")
 	switch {
 	case g.line.Cap() == 0:
-		return Overloaded
+		return Overloaded, false
 	case t.hard > 0 && g.service() > left:
-		return Deadline // in no line at all would there be time: no sign of overload
-	case !ok && g.line.Len() >= g.line.Cap():
-		reason = QueueFull
+		return Deadline, false // there would not be time without any wait
+	case !ok && ahead >= g.line.Cap(), !ok && g.line.Len() >= g.line.Cap():
+		return QueueFull, true
 	case !ok: // there is room, but not for this one
-		reason = Overloaded
+		return Overloaded, true
 	case t.hard > 0 && wait+g.service() > left:
-		reason = Deadline
+		return Deadline, true
 	case wait > min(left/10*6, g.maxWait):
-		reason = Overloaded
-	default:
-		return ""
+		return Overloaded, true
 	}
-	g.line.Refused(now, &t.Waiter)
-	return reason
+	return "", false
 }
 
 // service is what a request is given to be served in after its wait: half as much again as one takes on average, which with

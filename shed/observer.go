@@ -48,6 +48,8 @@ type Event struct {
 	Source limits.Source
 	// Service is how long the permit was held, for Finished.
 	Service time.Duration
+	// WouldRefuse is why the request was Admitted only because its route is a shadow; empty if it was not.
+	WouldRefuse Reason
 	// Outcome is how the work ended, for Finished.
 	Outcome Outcome
 }

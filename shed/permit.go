@@ -19,6 +19,7 @@ type Permit struct {
 type held struct {
 	route   *route
 	wait    time.Duration
+	refusal Reason           // why it would have been refused, were it no shadow
 	charged []limits.Verdict // what was charged; those that act come first
 	acting  int              // how many of them do
 	settled bool             // what was charged is what it came to

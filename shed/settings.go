@@ -18,6 +18,7 @@ type settings struct {
 // route is a Route with the rules that apply to it.
 type route struct {
 	Route
+	shadow   bool // nothing about it acts
 	rules    []*rule
 	counted  []*rule // of rules, those that count what is in flight
 	budget   *budget // nil unless long-lived
@@ -50,6 +51,10 @@ func compile(cfg Config) (*settings, error) {
 		s.routes[r.Name] = newRoute(r)
 	}
 	s.other = newRoute(Route{})
+	for _, r := range s.routes {
+		r.shadow = r.Shadow || cfg.Shadow
+	}
+	s.other.shadow = cfg.Shadow
 	if err := s.assign(); err != nil {
 		return nil, err
 	}
@@ -136,8 +141,8 @@ func checkRoute(r Route) error {
 		return fmt.Errorf("long_lived %d is negative", r.LongLived)
 	case r.Deadline < 0 || r.Deadline > longestMaxWait:
 		return fmt.Errorf("deadline %v is not between 0 and %v; leave it out for none", r.Deadline, longestMaxWait)
-	case r.Exempt && (r.LongLived > 0 || r.Feature != "" || r.Deadline > 0):
-		return errors.New("an exempt route can be neither long-lived nor a feature, and has no deadline")
+	case r.Exempt && (r.LongLived > 0 || r.Feature != "" || r.Deadline > 0 || r.Shadow):
+		return errors.New("an exempt route can be neither long-lived nor a feature nor a shadow, and has no deadline")
 	case r.LongLived > 0 && r.Deadline > 0:
 		return errors.New("a long-lived route has no deadline; its requests never wait")
 	}

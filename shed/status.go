@@ -41,6 +41,11 @@ type Status struct {
 	Finished map[string]int64  `json:"finished"`
 	Rules    []RuleStatus      `json:"rules"`
 	Budgets  []LongLivedStatus `json:"long_lived,omitempty"`
+	// Shadow says that nothing is refused, see Config.Shadow. WouldRefuse counts, by reason, the Admitted that would have been
+	// refused were they, their routes or all, not shadows; Beyond is how many of them run now, outside the limit.
+	Shadow      bool             `json:"shadow,omitempty"`
+	WouldRefuse map[Reason]int64 `json:"would_refuse,omitempty"`
+	Beyond      int              `json:"beyond,omitempty"`
 	// Routes are those under the limit; empty without configured routes.
 	Routes []RouteStatus `json:"routes,omitempty"`
 	// Streams is how many permits were detached: streams on routes without a budget of their own.
@@ -121,6 +126,7 @@ func (s *Shedder) Status() Status {
 	}
 	s.counts.report(&st)
 	set := s.current()
+	st.Shadow = set.config.Shadow
 	for _, r := range set.rules {
 		st.Rules = append(st.Rules, r.status())
 	}
@@ -137,7 +143,7 @@ func (s *Shedder) readGate(st *Status, set *settings) []queue.Backlog {
 	st.Limit, st.Estimate, st.InFlight = g.limit(), g.estimate.Limit(), g.inFlight
 	st.Waiting, st.QueueCapacity, st.QueueMaxWait = g.line.Len(), g.line.Cap(), Duration(g.maxWait)
 	st.Latency, st.Concurrency = Duration(g.latency.typical()), g.estimate.Status()
-	st.Streams = g.streams.inUse
+	st.Streams, st.Beyond = g.streams.inUse, g.beyond.inUse
 	for _, r := range set.config.Routes {
 		if b := set.routes[r.Name].budget; b != nil {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
@@ -173,6 +179,7 @@ type counts struct {
 	admitted, delayed, exempt, gone, refundErrors atomic.Int64
 
 	refused  [len(reasons)]atomic.Int64
+	would    [len(reasons)]atomic.Int64
 	finished [3]atomic.Int64 // by Outcome
 }
 
@@ -182,10 +189,14 @@ var reasons = [...]Reason{
 	StoreUnavailable,
 }
 
-func (c *counts) refuse(reason Reason) {
+func (c *counts) refuse(reason Reason) { count(&c.refused, reason) }
+
+func (c *counts) wouldRefuse(reason Reason) { count(&c.would, reason) }
+
+func count(by *[len(reasons)]atomic.Int64, reason Reason) {
 	for i, r := range reasons {
 		if r == reason {
-			c.refused[i].Add(1)
+			by[i].Add(1)
 			return
 		}
 	}
@@ -198,6 +209,12 @@ func (c *counts) report(st *Status) {
 	for i, r := range reasons {
 		if n := c.refused[i].Load(); n > 0 {
 			st.Refused[r] = n
+		}
+		if n := c.would[i].Load(); n > 0 {
+			if st.WouldRefuse == nil {
+				st.WouldRefuse = make(map[Reason]int64)
+			}
+			st.WouldRefuse[r] = n
 		}
 	}
 	st.Finished = make(map[string]int64, len(c.finished))

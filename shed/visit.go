@@ -42,6 +42,7 @@ func (v *visit) begin(ctx context.Context, route *route, req *Request) {
 	if v.Cost == 0 {
 		v.Cost = route.Cost
 	}
+	v.shadow, v.refusal = route.shadow, ""
 	v.budget, v.lane, v.hard, v.reason, v.slot = route.budget, route.lane, 0, "", nil
 	if deadline, ok := ctx.Deadline(); ok {
 		v.hard = max(deadline.Sub(v.s.clock.start), 1) // 0 would mean that there is none

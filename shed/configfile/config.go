@@ -117,6 +117,9 @@ func lay(name string, data []byte, program Config) (*Config, map[string]int, err
 
 // read lays the sections of the file over c.
 func (c *Config) read(o object, folder string) {
+	if i, ok := o.word("mode"); ok {
+		c.Shed.Shadow = modeWords[i] == "shadow"
+	}
 	if s, ok := o.section("clients"); ok {
 		c.Shed.Clients, c.APIKeysFile = clients(s, folder)
 	}

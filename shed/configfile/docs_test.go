@@ -28,7 +28,13 @@ func TestTheDocumentationListsEveryKeyAsTheSchemaHasIt(t *testing.T) {
 		if k.kind == kindSections {
 			n, path = n.Items, path+"[]"
 		}
-		tables[k.name] = "| key | type | default | meaning | example |\n|---|---|---|---|---|\n" + rows(path, k.in, n)
+		all := ""
+		if k.in != nil {
+			all = rows(path, k.in, n)
+		} else {
+			all = row(path, k, n)
+		}
+		tables[k.name] = "| key | type | default | meaning | example |\n|---|---|---|---|---|\n" + all
 	}
 	for name, want := range tables {
 		mark := regexp.MustCompile(`(?s)(<!-- table: ` + name + ` -->\n)(.*?)(<!-- end -->)`)
@@ -55,16 +61,21 @@ func rows(path string, s *shape, n *node) string {
 	var b strings.Builder
 	for _, k := range s.keys {
 		p := n.Properties[k.name]
-		example := ""
-		if k.kind != kindSection {
-			example = "`" + strings.ReplaceAll(flow(p.Examples[0]), "|", `\|`) + "`"
-		}
-		fmt.Fprintf(&b, "| `%s.%s` | %s | %s | %s | %s |\n", path, k.name, typeOf(k), defaultOf(k, p), p.Description, example)
+		b.WriteString(row(path+"."+k.name, k, p))
 		if k.kind == kindSection {
 			b.WriteString(rows(path+"."+k.name, k.in, p))
 		}
 	}
 	return b.String()
+}
+
+// row is the line of one key.
+func row(path string, k key, p *node) string {
+	example := ""
+	if k.kind != kindSection {
+		example = "`" + strings.ReplaceAll(flow(p.Examples[0]), "|", `\|`) + "`"
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", path, typeOf(k), defaultOf(k, p), p.Description, example)
 }
 
 func typeOf(k key) string {

@@ -24,6 +24,7 @@ var routeShape = shape{
 		{name: "deadline", kind: kindDuration, min: int64(time.Millisecond), max: longestWait},
 		{name: "feature", kind: kindText},
 		{name: "long_lived", kind: kindSection, in: &longLivedShape},
+		{name: "mode", kind: kindWord, words: modeWords},
 		{name: "exempt", kind: kindBoolean},
 		{name: "upstream", kind: kindText},
 	},
@@ -67,6 +68,9 @@ func route(o object) shed.Route {
 	if i, ok := o.word("priority"); ok {
 		r.Priority = priorities[i]
 	}
+	if i, ok := o.word("mode"); ok {
+		r.Shadow = modeWords[i] == "shadow"
+	}
 	r.Cost, _ = o.integer("cost")
 	r.CostHeader = o.header("cost_header")
 	r.Deadline = o.duration("deadline")
@@ -77,7 +81,7 @@ func route(o object) shed.Route {
 		}
 	}
 	if r.Exempt {
-		for _, name := range []string{"cost", "cost_header", "priority", "deadline", "feature", "long_lived"} {
+		for _, name := range []string{"cost", "cost_header", "priority", "deadline", "feature", "long_lived", "mode"} {
 			if o.has(name) {
 				o.fields[name].fail("has no meaning on an exempt route", "remove it, or remove exempt")
 			}

@@ -273,7 +273,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
 		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.default_lang": "en", "pumpkin.admin.listen": DefaultAdminListen,
 		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "limits.count": "all", "routes.cost": 1.0,
-		"routes.priority": "critical", "routes.exempt": false,
+		"routes.priority": "critical", "routes.exempt": false, "routes.mode": "enforce",
 	}
 	for _, signal := range []string{"cpu", "throttle", "memory", "heap", "memory_stall", "host_cpu"} {
 		t, _ := health.DefaultThresholds(signal)

@@ -146,12 +146,13 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			},
 			Routes: []shed.Route{
 				{Name: "reports", Match: "POST /reports", Cost: 5, CostHeader: "X-Request-Cost", Priority: shed.Sheddable, Feature: "reports"},
-				{Name: "write", Match: "POST /orders/{id}", Priority: shed.CriticalPlus, Deadline: 2 * time.Second},
+				{Name: "write", Match: "POST /orders/{id}", Priority: shed.CriticalPlus, Deadline: 2 * time.Second, Shadow: true},
 				{Name: "events", Match: "GET /events", LongLived: 100},
 				{Name: "probes", Match: "GET /healthz", Exempt: true},
 			},
 			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 3, Max: 400, Initial: 30},
 			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
+			Shadow:      true,
 			Health: health.Config{
 				CPU: health.Thresholds{Low: 0.7, High: 0.9}, Throttle: health.Thresholds{Low: 0.2, High: 0.6},
 				Memory: health.Thresholds{Low: 0.8, High: 0.9}, Heap: health.Thresholds{Low: 0.6, High: 0.8},
@@ -168,7 +169,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				Message:  map[string]string{"de": "Die Suche ist eine Weile aus.", "en": "Search is off for a while."},
 				Features: map[string]banner.Feature{"search": {Off: 1}, "*": {Off: 0.25}}, TTL: 30 * time.Minute,
 			}},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 73,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 74,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

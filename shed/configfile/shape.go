@@ -77,6 +77,7 @@ var fileShape = shape{
 		{name: "queue", kind: kindSection, in: &queueShape},
 		{name: "health", kind: kindSection, in: &healthShape},
 		{name: "pumpkin", kind: kindSection, in: &pumpkinShape},
+		{name: "mode", kind: kindWord, words: modeWords},
 	},
 	later: map[string]string{
 		"store": "remove it: balances are kept in this process's memory",

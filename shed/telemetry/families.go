@@ -89,8 +89,9 @@ var (
 	storeDecisionsFamily = counter("spillway_store_decisions_total", "Decisions by who made them: redis, lease, cache, local, open or closed.", "source")
 	storeErrorsFamily    = counter("spillway_store_errors_total", "Failed calls of the shared store, by what that means.", "kind")
 
-	reloadsFamily  = counter("spillway_config_reloads_total", "New configurations since the start, by what became of them.", "result")
-	configOKFamily = gauge("spillway_config_ok", "1 while the newest configuration is in force, 0 if it was refused and an older one is.")
+	reloadsFamily     = counter("spillway_config_reloads_total", "New configurations since the start, by what became of them.", "result")
+	configOKFamily    = gauge("spillway_config_ok", "1 while the newest configuration is in force, 0 if it was refused and an older one is.")
+	wouldRefuseFamily = counter("spillway_would_refuse_total", "Admitted requests that would have been refused were they no shadows.", "reason")
 )
 
 func gauge(name, help string, labels ...string) *Family { return family("gauge", name, help, labels) }

@@ -222,7 +222,7 @@ func (r report) status(st *shed.Status) {
 		r.set(decisionFamily, float64(rule.Admitted-rule.Delayed), rule.Name, "admitted")
 		r.set(decisionFamily, float64(rule.Delayed), rule.Name, "delayed")
 		r.set(decisionFamily, float64(rule.Refused), rule.Name, "refused")
-		if rule.Shadow {
+		if rule.Shadow || rule.WouldRefuse > 0 {
 			r.set(decisionFamily, float64(rule.WouldRefuse), rule.Name, "would_refuse")
 		}
 		r.set(overSoftFamily, float64(rule.OverSoft), rule.Name)
@@ -231,6 +231,9 @@ func (r report) status(st *shed.Status) {
 			r.set(unitsFamily, float64(rule.Units), rule.Name, rule.Unit)
 			r.set(pacedFamily, float64(rule.Paced), rule.Name)
 		}
+	}
+	for reason, n := range st.WouldRefuse {
+		r.set(wouldRefuseFamily, float64(n), string(reason))
 	}
 	r.set(streamsFamily, float64(st.Streams))
 	for _, route := range st.Routes {

@@ -158,6 +158,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 	if shadows := permit.Shadows(); len(shadows) > 0 {
 		showShadows(header, shadows)
 	}
+	showShadowGate(header, permit.WouldRefuse())
 	rec := &recorder{shedder: e.shedder, permit: permit, costField: route.costField}
 	if e.beforeAuth {
 		rec.pending = &req

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/shed"
 )
 
 // shadowField tells what limits and gates that only watch would have done: a list of structured field strings, the name of each
@@ -35,4 +36,13 @@ func appendShadow(b []byte, name, reason string) []byte {
 		b = append(b, ", "...)
 	}
 	return append(append(appendString(b, name), ";reason="...), reason...) // a reason is a token as it stands
+}
+
+// showShadowGate adds what would have refused a shadow and is no limit.
+func showShadowGate(header http.Header, reason shed.Reason) {
+	switch reason {
+	case "", shed.OverLimit, shed.CostTooLarge, shed.InFlight: // nothing, or a limit that showShadows has named
+		return
+	}
+	header[shadowField] = append(header[shadowField], string(appendShadow(nil, "gate", string(reason))))
 }
