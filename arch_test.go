@@ -25,8 +25,8 @@ var rooms = map[string][]string{
 	"health":             {"github.com/shirou/gopsutil/v3", "golang.org/x/sys"},
 	"pumpkin":            {},
 	"shed":               {"limits", "limits/concurrency", "queue", "health"},
-	"shed/configfile":    {"shed", "limits", "limits/concurrency", "queue", "health", "pumpkin", "github.com/goccy/go-yaml"},
-	"shed/telemetry":     {"shed", "limits", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
+	"shed/configfile":    {"shed", "limits", "limits/redisstore", "limits/concurrency", "queue", "health", "pumpkin", "github.com/goccy/go-yaml"},
+	"shed/telemetry":     {"shed", "limits", "pumpkin", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
 	"middleware":         {"shed", "pumpkin", "limits", "middleware"},
 	"middleware/echomw":  {"middleware", "shed", "limits", "github.com/labstack/echo/v4"},
 }

@@ -33,6 +33,7 @@ type demo struct {
 	tokens    []pumpkin.Token
 	made      string // the token that was made up, so that a person has to be told; else empty
 	tourToken string // the tour's own
+	file      string // the break-glass file that the environment names
 
 	public, admin net.Listener
 	shedder       *shed.Shedder
@@ -52,7 +53,7 @@ type demo struct {
 // Nothing is served yet. An error is one line for a person, or one for each mistake in a configuration file.
 func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error) {
 	d := &demo{
-		metrics: telemetry.New(), uncounted: make(map[string]bool),
+		file: getenv(pumpkin.FileEnv), metrics: telemetry.New(), uncounted: make(map[string]bool),
 		stopping: make(chan struct{}), failed: make(chan error, 2),
 	}
 	err := d.load(o)
@@ -111,7 +112,10 @@ func (d *demo) listen(public, admin string) error {
 
 // build makes the rooms and the two servers.
 func (d *demo) build(log *slog.Logger) (err error) {
-	d.pumpkin, err = pumpkin.New(pumpkin.Config{PollAfter: d.config.Pumpkin.PollAfter, PollIdle: d.config.Pumpkin.PollAfter, Tokens: d.tokens, Logger: log})
+	banner := d.config.Pumpkin.Config()
+	banner.PollIdle, banner.Tokens, banner.Logger = banner.PollAfter, d.tokens, log
+	banner.File = orElse(banner.File, d.file)
+	d.pumpkin, err = pumpkin.New(banner)
 	if err != nil {
 		return err
 	}
@@ -122,6 +126,7 @@ func (d *demo) build(log *slog.Logger) (err error) {
 		return err
 	}
 	d.metrics.Watch(d.shedder)
+	d.metrics.WatchPumpkin(d.pumpkin)
 	if addr := d.public.Addr().String(); loopbackHost(addr) {
 		d.controls = newControls(addr, d.pumpkin, log, load.Run)
 	}

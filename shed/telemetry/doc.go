@@ -50,6 +50,15 @@
 //	spillway_refund_errors_total                         refunds that the store could not make
 //	spillway_config_reloads_total{result}                new configurations since the start: applied, failed
 //	spillway_config_ok                                   0 while the newest configuration is one that was refused
+//	spillway_pumpkin_items{severity,origin}    what the public sees, with WatchPumpkin
+//	spillway_pumpkin_scheduled                 items that wait for their start
+//	spillway_pumpkin_ending_soon               items of which four fifths of the time are over
+//	spillway_pumpkin_by_file                   1 while the break-glass file rules
+//	spillway_pumpkin_unshared                  writes that the shared store does not have yet
+//	spillway_pumpkin_polls_total{answer}       polls answered: full or not_modified
+//	spillway_pumpkin_writes_total              writes that were made
+//	spillway_pumpkin_admin_failures_total      admin requests without a right token, name or origin
+//	spillway_pumpkin_audit_failures_total      records that the audit file did not take
 //
 // Worth a page: refusals that last, such as
 // sum(rate(spillway_refused_total{reason!="over_limit"}[5m])) / sum(rate(spillway_admitted_total[5m])) > 0.05, and a limit

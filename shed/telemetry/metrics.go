@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -44,6 +45,7 @@ type Config struct {
 // prometheus.WrapRegistererWith and a label that tells them apart. It is safe for concurrent use.
 type Metrics struct {
 	shedder   atomic.Pointer[shed.Shedder]
+	pumpkin   atomic.Pointer[interface{ Status() pumpkin.Status }]
 	maxRoutes int
 
 	admitted *prometheus.CounterVec
@@ -189,6 +191,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	if s := m.shedder.Load(); s != nil {
 		st := s.Status()
 		report{ch}.status(&st)
+	}
+	if p := m.pumpkin.Load(); p != nil {
+		report{ch}.pumpkin((*p).Status())
 	}
 }
 
