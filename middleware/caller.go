@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 
@@ -23,7 +24,7 @@ type Caller struct {
 // Callers returns a function that tells who sends a request before the middleware is asked: for routing, and for logs. It sees
 // what Shed sees, follows each Reload, and knows no principals.
 func Callers(s *shed.Shedder) (func(*http.Request) Caller, error) {
-	e, err := edge.New(edge.Config{Shedder: s})
+	e, err := edge.New(edge.Config{Shedder: s, Logger: slog.New(slog.DiscardHandler)}) // the middleware says what is left open
 	if err != nil {
 		return nil, fmt.Errorf("middleware: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -108,7 +109,10 @@ func (a *answer) send(w http.ResponseWriter, nginx bool) {
 		}
 	}
 	if status != http.StatusOK {
+		var said middleware.Problem
+		_ = json.Unmarshal(a.body.Bytes(), &said) // the middleware's own document
 		h.Set("Spillway-Status", strconv.Itoa(status))
+		h.Set("Spillway-Reason", string(said.Reason))
 		switch {
 		case nginx:
 			status = http.StatusForbidden
