@@ -56,7 +56,7 @@ type TransportConfig struct {
 	Waiting int
 	// Retries is how often a call may be sent again; zero means DefaultTransportRetries, negative never. Only calls that can be
 	// repeated are: nothing was done for them (429), or their method or an Idempotency-Key says so, and their body can be had
-	// again. Retries are at most a tenth of all calls to a service.
+	// again. Retries are at most ten and a tenth of all calls to a service.
 	Retries int
 	// KeepCalling switches the throttle off, which holds back calls to a service that accepts less than half of them.
 	KeepCalling bool

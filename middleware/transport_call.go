@@ -88,6 +88,13 @@ func (c *call) enter() (shed.Permit, error) {
 		if err := c.place(); err != nil {
 			return shed.Permit{}, err
 		}
+		if c.host.pausedFor(c.t.now()) > 0 { // said to another call, while this one waited
+			c.host.leave()
+			if err := c.pause(); err != nil {
+				return shed.Permit{}, err
+			}
+			continue
+		}
 		permit, err := c.t.shedder.Admit(c.ctx, req)
 		if err == nil {
 			return permit, nil

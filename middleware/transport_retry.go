@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Retries cost: each call earns a tenth of one, and so many can be saved up. A service in trouble thus gets at most a tenth
-// more calls than it would get without retries, however many of them fail.
+// Retries cost: each call earns a tenth of one, and so many can be saved up; a client begins with that. A service in trouble
+// thus gets at most a tenth more calls than it would get without retries, and ten, however many of them fail.
 const (
 	retryPrice  = 10
 	retrySaved  = 10
@@ -15,27 +15,27 @@ const (
 	longestBack = 10 * time.Second
 )
 
-// retryBudget is what a client may spend on retries of calls to one service. The zero value has saved nothing.
+// retryBudget is what a client may spend on retries of calls to one service. The zero value has saved as much as it can.
 type retryBudget struct {
-	mu     sync.Mutex
-	tenths int
+	mu    sync.Mutex
+	spent int // in tenths
 }
 
 // earn notes a call that is no retry.
 func (b *retryBudget) earn() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tenths = min(b.tenths+1, retryPrice*retrySaved)
+	b.spent = max(b.spent-1, 0)
 }
 
 // spend takes the price of one retry, if it is there.
 func (b *retryBudget) spend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.tenths < retryPrice {
+	if b.spent > retryPrice*(retrySaved-1) {
 		return false
 	}
-	b.tenths -= retryPrice
+	b.spent += retryPrice
 	return true
 }
 

@@ -301,6 +301,25 @@ func TestCallsStayAwayAsLongAsTheServiceSays(t *testing.T) {
 	}
 }
 
+// A call that waits for a place when the service says to stay away must not be made the moment the place is free.
+func TestAPauseHoldsForThoseWhoWaitForAPlaceToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := service{takes: time.Second, answer: func(n int64, _ *http.Request) (int, http.Header) {
+			if n == 1 {
+				return 429, http.Header{"Retry-After": {"5"}}
+			}
+			return 200, nil
+		}}
+		tr := calling(t, &s, TransportConfig{Parallel: 1, Retries: -1})
+		go get(tr, t.Context(), api)
+		synctest.Wait()
+		begin := time.Now()
+		if status, err := get(tr, t.Context(), api); status != 200 || time.Since(begin) != 7*time.Second {
+			t.Errorf("%d, %v after %v; want 200 after 1 s, a pause of 5 s, and 1 s", status, err, time.Since(begin))
+		}
+	})
+}
+
 func TestAnEmptyQuotaIsNotAskedAgainBeforeItGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := service{answer: func(int64, *http.Request) (int, http.Header) {

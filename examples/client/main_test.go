@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spillway-go/spillway/middleware"
+)
+
+// Whatever the pace of the machine: nobody is refused by a service whose wishes are honoured, for all may wait long enough.
+func TestEveryCallIsServedInTheEnd(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), &out, "", 16, middleware.TransportConfig{Parallel: 2, Wait: time.Minute}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "200 OK"); n != 16 {
+		t.Errorf("%d of 16 are served:\n%s", n, &out)
+	}
+}
+
+func TestWhatIsOffIsNotCalled(t *testing.T) {
+	called := false
+	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
+	defer service.Close()
+	var out bytes.Buffer
+	cfg := middleware.TransportConfig{Features: off{}, Feature: func(*http.Request) string { return "reports" }}
+	if err := run(t.Context(), &out, service.URL, 2, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if called || strings.Count(out.String(), "not made: feature_off") != 2 {
+		t.Errorf("called %v:\n%s", called, &out)
+	}
+}
+
+// off says that everything is.
+type off struct{}
+
+func (off) Blocked(string) bool { return true }
