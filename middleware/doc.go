@@ -43,6 +43,11 @@
 // writer between them that has no Unwrap method hides the first from the second. Routes that are exempt take no permit and
 // leave no mark.
 //
+// # Calling out
+//
+// A [Transport] is the other side: an http.RoundTripper that calls other services within limits, as long as they want to be
+// called. [Dashboard] shows what a Shedder does, of either side.
+//
 // # Not in here
 //
 // No handler is called twice, retried or cut short. A slow reader holds its permit: set write deadlines
