@@ -46,37 +46,68 @@
 //
 // # The admin endpoint
 //
-// [Pumpkin.Admin] serves, to bearers of the token:
+// [Pumpkin.Admin] serves, to bearers of a token, and GET / to everybody who reaches it: a page for the person on call, which
+// does all of this.
 //
-//	PUT    /items/{id}  replaces the item; 200 with what came of it
-//	DELETE /items/{id}  204 always, whether the item was there or not; refusal ends at once
-//	GET    /items/{id}  one item with its private fields, or 404
-//	GET    /items       all of them
+//	PUT    /items/{id}      replaces the item; 200 with what came of it, 202 when the shared store could not be asked
+//	DELETE /items/{id}      204 always, whether the item was there or not; refusal ends at once
+//	GET    /items/{id}      one item with its private fields, or 404
+//	GET    /items           all of them, those that wait for their start included
+//	PUT    /mode            the one big switch: {"on": true, "template": "site-down", "ttl": "30m", "reason": "…"}
+//	DELETE /mode            switches it off; GET /mode tells how it stands
+//	PUT    /force_off/{id}  {"ttl": "2h", "reason": "…"} keeps automation away from the item, or from all with *
+//	DELETE /force_off/{id}  gives it back; GET /force_off lists them
+//	GET    /templates       the prepared texts
+//	GET    /audit?limit=n   who did what, the newest first
 //
-// The body of PUT is a JSON object of the public fields an operator may choose (severity and message are required; url,
-// link_text, dismissible, recover_spread, features), plus
+// The body of PUT /items/{id} is a JSON object of the public fields an operator may choose (severity and message are
+// required; url, link_text, dismissible, recover_spread, features), plus
 //
-//	ttl      Go duration text, above 0 and at most 24h; absent means 1h
-//	reason   why, for the log; required, never public
-//	ticket   optional, never public
+//	ttl        Go duration text, above 0 and at most 24h; absent means 1h
+//	starts_at  RFC 3339 with an offset, at most 30 days ahead; the ttl counts from there; absent means at once
+//	reason     why, for the audit trail; required, never public
+//	ticket     optional, never public
 //
 // ?dry_run=1 changes nothing and answers with the document that would result. Features that include "*" need ?confirm=all
-// (a dry run does not). If-Match with the rev of the document ("7" or "<epoch>.7", as in the ETag of every admin answer)
-// refuses a PUT that was made looking at something older; If-None-Match: * only creates.
+// (a dry run does not, and neither does a prepared text that PUT /mode names). If-Match with the rev of the document ("7" or
+// "<epoch>.7", as in the ETag of every admin answer) refuses a PUT that was made looking at something older;
+// If-None-Match: * only creates.
 //
-// Refusals are application/problem+json with a reason: 400 malformed_json; 401 unauthorized; 403 cross_origin; 404
-// not_found; 405 method_not_allowed; 412 stale_rev, exists; 413 body_too_large; 415 not_json; 422 for everything that is
-// understood and not allowed (see [Reason]); 429 too_many_failures, which never meets a right token.
+// Refusals are application/problem+json with a reason: 400 malformed_json; 401 unauthorized; 403 cross_origin, wrong_host,
+// read_only; 404 not_found; 405 method_not_allowed; 412 stale_rev, exists; 413 body_too_large; 415 not_json; 422 for
+// everything that is understood and not allowed (see [Reason]); 429 too_many_failures, which never meets a right token.
+//
+// Tokens have names, which are the actors of the audit trail; only their digests are kept ([AdminTokens]). The endpoint
+// belongs on a listener of its own: [ListenAdmin] refuses one that other machines can reach unless the operator has chosen
+// a token. Everything that is done or refused, and what time does, is a [Record]: in the log, in memory, and in
+// Config.AuditFile.
+//
+// # Who wins
+//
+// The break-glass file ([Config.File]) before force_off, before a person's item, before automation. The file works when the
+// endpoint and the shared store are dead: it holds {"template": "site-down"}, or one item as PUT takes it, or {"items":
+// {"ID": item, …}}, where {"items": {}} clears the board. While it is there, what it says is all that the public sees; a file
+// that cannot be understood changes nothing. [Pumpkin.Raise] and [Pumpkin.Lower] are for automation: they never touch a
+// person's item and always leave room for one.
+//
+// # Several instances
+//
+// A [Store] that is joined shares the [State]: writes go through it, and what others wrote comes in with [Pumpkin.Adopt].
+// While it cannot be asked, writes are made here alone, marked, and merged later ([Merge], [Pumpkin.Resync]). Instances of
+// equal state show equal bytes, also when items start and end.
 //
 // # Invariants and bounds
 //
 // A refused write changes nothing. The same PUT twice changes neither rev nor notice_rev, only the expiry. A poll costs
-// the handler no allocation and takes no lock, and neither does FeatureOff. There is one timer, for the next expiry; an item that
-// has expired refuses nobody, even should the timer be late. Time is the process's monotonic clock: a step of the wall
-// clock neither ends an item nor prolongs it.
+// the handler no allocation and takes no lock, and neither does FeatureOff. There is one timer, for what happens next: a
+// start, an end, or the warning that four fifths of an item's time are over; an item that has expired refuses nobody, even
+// should the timer be late. Time is the process's monotonic clock: a step of the wall clock neither ends an item nor
+// prolongs it. All items, scheduled ones included, are at most 16 and fit into one document of 4 KiB, so that what was
+// accepted is never dropped later.
 //
 // # Not in here
 //
-// The state lives in this process: another one has another epoch, and a restart begins empty. No HTML in messages, ever.
+// Without a Store the state lives in this process: another one has another epoch, and a restart begins empty. No HTML in
+// messages, ever.
 // No long poll and no event stream: held connections are what an overloaded service cannot bear.
 package pumpkin

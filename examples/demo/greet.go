@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
 // greet tells the person at the terminal where everything is and what to try.
 func (d *demo) greet(w io.Writer) {
-	app, admin := "http://"+reachable(d.public.Addr()), "http://"+reachable(d.admin.Addr())
+	app, admin := "http://"+operate.Reachable(d.public.Addr()), "http://"+operate.Reachable(d.admin.Addr())
 	fmt.Fprintf(w, `Spillway demo: an app that can do exactly 800 requests per second, protected.
 
   live page   %s/
   metrics     %[1]s/metrics
-  admin       %s/items, %[2]s/debug/spillway
+  admin       %s/ for the person on call, %[2]s/items, %[2]s/debug/spillway
 `, app, admin)
 	token := "$" + pumpkin.TokenEnv
 	switch {
@@ -22,7 +23,10 @@ func (d *demo) greet(w io.Writer) {
 		token = d.made
 		fmt.Fprintf(w, "  token       %s (made up for this run; set %s for one of your own)\n", d.made, pumpkin.TokenEnv)
 	case d.config.Pumpkin.TokenFile != "":
-		token = "$(cat " + d.config.Pumpkin.TokenFile + ")"
+		token = "$TOKEN" // one of several
+		if len(d.tokens) == 2 && d.tokens[0].Name == "admin" {
+			token = "$(cat " + d.config.Pumpkin.TokenFile + ")"
+		}
 		fmt.Fprintf(w, "  token       from %s\n", d.config.Pumpkin.TokenFile)
 	default:
 		fmt.Fprintf(w, "  token       from %s\n", pumpkin.TokenEnv)
