@@ -5,15 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"path"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -72,7 +71,7 @@ func (c *controls) handler() http.Handler {
 		problem(w, http.StatusForbidden, "The buttons answer only to the demo's own page.")
 	}))
 	return origins.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !loopbackHost(r.Host) {
+		if !operate.Loopback(r.Host) {
 			// Another site's name may resolve to this machine; then the browser thinks that its page is ours.
 			problem(w, http.StatusForbidden, "The buttons answer only under localhost or a loopback address.")
 			return
@@ -180,18 +179,6 @@ func outcome(button string, r load.Report) string {
 		s += fmt.Sprintf(", %d without an answer", r.Errors)
 	}
 	return s + "."
-}
-
-// loopbackHost reports whether a Host header names this machine and nothing else.
-func loopbackHost(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 // problem answers with an RFC 9457 document.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spillway-go/spillway/examples/demo/backend"
 	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/pumpkin"
 )
@@ -197,7 +198,7 @@ func TestTheBurstButtonMakesRealLoadInAChild(t *testing.T) {
 
 func TestWithoutALoopbackListenerThereAreNoButtons(t *testing.T) {
 	d := started(t, "-listen", "0.0.0.0:0")
-	base := "http://" + reachable(d.public.Addr())
+	base := "http://" + operate.Reachable(d.public.Addr())
 	for _, button := range buttons {
 		answer, _ := answered(t, request(t, http.MethodPost, base+"/demo/"+button, url.Values{"on": {"true"}}.Encode()))
 		if answer.StatusCode != http.StatusNotFound && answer.StatusCode != http.StatusMethodNotAllowed {

@@ -8,15 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spillway-go/spillway/examples/demo/load"
 	"github.com/spillway-go/spillway/examples/demo/tour"
-	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"
 	"github.com/spillway-go/spillway/shed/configfile"
@@ -94,17 +92,8 @@ func (d *demo) listen(public, admin string) error {
 			open = func() (net.Listener, error) { return pumpkin.ListenAdmin(l.addr, d.made == "") }
 		}
 		var err error
-		if *l.into, err = open(); errors.Is(err, pumpkin.ErrNeedsToken) {
-			return fmt.Errorf("demo: %w", err)
-		} else if err != nil {
-			why := err
-			if cause := errors.Unwrap(err); cause != nil {
-				why = cause
-			}
-			if errors.Is(err, syscall.EADDRINUSE) {
-				return fmt.Errorf("demo: cannot listen on %s: another program does; stop it or choose another address with %s", l.addr, l.flag)
-			}
-			return fmt.Errorf("demo: cannot listen on %s: %w; choose another address with %s HOST:PORT", l.addr, why, l.flag)
+		if *l.into, err = operate.Listen("demo", l.flag, l.addr, open); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -127,7 +116,7 @@ func (d *demo) build(log *slog.Logger) (err error) {
 	}
 	d.metrics.Watch(d.shedder)
 	d.metrics.WatchPumpkin(d.pumpkin)
-	if addr := d.public.Addr().String(); loopbackHost(addr) {
+	if addr := d.public.Addr().String(); operate.Loopback(addr) {
 		d.controls = newControls(addr, d.pumpkin, log, load.Run)
 	}
 	app, err := d.routes()
@@ -135,35 +124,10 @@ func (d *demo) build(log *slog.Logger) (err error) {
 		return err
 	}
 	quiet := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	for i, h := range []http.Handler{app, d.operators()} {
+	for i, h := range []http.Handler{app, operate.Console{Shedder: d.shedder, Pumpkin: d.pumpkin}.Handler()} {
 		d.servers[i] = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ErrorLog: quiet}
 	}
 	return nil
-}
-
-// operators is what the admin listener serves.
-func (d *demo) operators() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", d.pumpkin.Admin())
-	debug := middleware.DebugHandler(d.shedder,
-		middleware.DebugSection{Name: "pumpkin", Read: func() any { return d.pumpkin.Status() }},
-	)
-	mux.Handle("GET /debug/spillway", whoMayLook(debug, d.pumpkin.Authorize(debug)))
-	live := middleware.Dashboard(d.shedder)
-	mux.Handle("GET /dashboard/", whoMayLook(live, d.pumpkin.Authorize(live)))
-	return mux
-}
-
-// whoMayLook shows the debug view and the live page, which name no client, to everybody on this machine: a person on call has
-// no time to look for the token. A page that was tricked into asking by a made-up host name, and everybody else, needs the token.
-func whoMayLook(free, guarded http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if loopbackHost(r.RemoteAddr) && loopbackHost(r.Host) && r.Header.Get("Authorization") == "" {
-			free.ServeHTTP(w, r)
-			return
-		}
-		guarded.ServeHTTP(w, r)
-	})
 }
 
 // serve starts serving on both listeners.
@@ -222,14 +186,5 @@ func (d *demo) release() {
 
 // target is where the tour goes.
 func (d *demo) target() tour.Target {
-	return tour.Target{Addr: reachable(d.public.Addr()), Admin: reachable(d.admin.Addr()), Token: d.tourToken}
-}
-
-// reachable returns an address that leads to a listener on this machine: one that listens everywhere is asked on loopback.
-func reachable(a net.Addr) string {
-	addr, err := netip.ParseAddrPort(a.String())
-	if err != nil || !addr.Addr().IsUnspecified() {
-		return a.String()
-	}
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), addr.Port()).String()
+	return tour.Target{Addr: operate.Reachable(d.public.Addr()), Admin: operate.Reachable(d.admin.Addr()), Token: d.tourToken}
 }

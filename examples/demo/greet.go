@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/spillway-go/spillway/examples/internal/operate"
+	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
