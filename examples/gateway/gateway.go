@@ -168,6 +168,7 @@ func (g *gateway) build(o options, log *slog.Logger) (err error) {
 		return err
 	}
 	g.metrics.Watch(g.shedder)
+	g.metrics.WatchPumpkin(g.pumpkin)
 	quiet := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	if g.proxy, err = newProxy(g.shedder, g.pumpkin, g.config, quiet); err != nil {
 		return err
