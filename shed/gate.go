@@ -24,8 +24,11 @@ type gate struct {
 
 	lanes lanes // the routes
 
-	inFlight   int
-	peak       int           // the most in flight since the last Tick
+	inFlight int
+	peak     int         // the most in flight since the last Tick
+	change   limitChange // how the limit in effect last moved
+	capped   bool        // whether health held it below the estimate at the last Tick
+
 	imagined   float64       // how long the line would be if shadows stood in it,
 	imaginedAt time.Duration // and when it was
 
@@ -321,6 +324,7 @@ func (g *gate) Tick(now time.Duration, pressure float64, known bool, scoped scop
 		Pressure: pressure, Known: known, Limit: g.estimate.Limit(), InFlight: g.peak, Floor: g.floor,
 	})
 	g.peak = g.inFlight
+	g.noteLimit(now)
 	g.lanes.tick(now, g.limit(), g.settled(), scoped)
 	a := g.Expire(now)
 	a.alsoWake(g.settle(now))

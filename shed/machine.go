@@ -3,10 +3,12 @@ package shed
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/queue"
 )
 
 // Machine decides exactly as a Shedder does, with the same code, but in the time that its driver says: it has no goroutine,
@@ -18,7 +20,8 @@ import (
 type Machine struct {
 	s     *Shedder
 	now   time.Duration
-	scope map[string]reading // what RoutePressure has said
+	scope map[string]reading   // what RoutePressure has said
+	lines map[queue.Key][]*Job // those who are parked, in the order of their turns
 	woken []*Job
 	next  int // of woken, the first that Woken has not returned yet
 }
@@ -29,7 +32,7 @@ type State uint8
 // The states of a Job. The zero value is not at a Machine.
 const (
 	Outside    State = iota // not admitted yet, or ended
-	Parked                  // waits for the turn that a delaying rule gave it, until Job.Until
+	Parked                  // waits for the turn that a delaying rule gave it, until Job.Until, which may come nearer
 	Standing                // waits in the line of the gate, at most until Job.Until
 	Granted                 // runs, until Machine.Done
 	TurnedAway              // was refused; Job.Rejection says why
@@ -53,6 +56,8 @@ type Job struct {
 	decision limits.Decision
 	permit   Permit
 	parked   time.Duration // when it began to wait for its turn
+	line     queue.Key     // in which line of turns it is parked
+	step     time.Duration // how much sooner those behind may start if it leaves
 }
 
 // NewMachine makes a Machine whose clock stands at start. Retry-After of refusals by load is drawn with seed. The settings
@@ -100,20 +105,52 @@ func (m *Machine) Admit(now time.Duration, j *Job, req Request) {
 	case err != nil:
 		j.end(err)
 	case turn != nil:
-		j.park(now + turn.Delay)
+		j.park(now+turn.Delay, turn)
 	default:
 		m.enter(j)
 	}
 }
 
 // park lets j wait for its turn, unless its deadline comes before.
-func (j *Job) park(until time.Duration) {
+func (j *Job) park(until time.Duration, turn *limits.Verdict) {
 	if hard := j.visit.hard; hard > 0 && hard <= until {
 		j.visit.giveBack(&j.decision)
 		j.end(j.visit.gone(context.DeadlineExceeded))
 		return
 	}
-	j.State, j.Until, j.parked = Parked, until, j.machine.now
+	m := j.machine
+	j.State, j.Until, j.parked = Parked, until, m.now
+	j.line = queue.Key{Policy: turn.Policy.Name(), Client: turn.Key}
+	j.step = step(turn.Policy, turn.Cost)
+	if m.lines == nil {
+		m.lines = make(map[queue.Key][]*Job)
+	}
+	line := m.lines[j.line]
+	at, _ := slices.BinarySearchFunc(line, until, func(o *Job, until time.Duration) int {
+		if o.Until <= until {
+			return -1 // behind those who have the same turn
+		}
+		return 1
+	})
+	m.lines[j.line] = slices.Insert(line, at, j)
+}
+
+// unpark takes j out of its line of turns. If it gives its turn on, everybody behind moves up.
+func (j *Job) unpark(givesOn bool) {
+	m := j.machine
+	line := m.lines[j.line]
+	at := slices.Index(line, j)
+	line = slices.Delete(line, at, at+1)
+	if m.lines[j.line] = line; len(line) == 0 {
+		delete(m.lines, j.line)
+	}
+	if !givesOn {
+		return
+	}
+	for _, behind := range line[at:] {
+		behind.Until = max(behind.Until-j.step, m.now)
+		m.woken = append(m.woken, behind)
+	}
 }
 
 // enter takes j to the gate.
@@ -168,6 +205,7 @@ func (m *Machine) TimeUp(now time.Duration, j *Job) {
 	m.now = now
 	switch j.State {
 	case Parked:
+		j.unpark(false)
 		j.visit.wait += now - j.parked
 		m.enter(j)
 	case Standing:
@@ -182,14 +220,15 @@ func (m *Machine) TimeUp(now time.Duration, j *Job) {
 }
 
 // Leave tells that the caller of a job that waits has gone away. Its place is free at once, what it was charged is given
-// back but for turns, and the job is TurnedAway without a Rejection. Who stands behind a parked job keeps the turn it has.
+// back, and the job is TurnedAway without a Rejection. Those who are parked behind it move up: Woken returns them, still Parked, with
+// the Until that they have now.
 func (m *Machine) Leave(now time.Duration, j *Job) {
 	m.now = now
 	switch j.State {
 	case Standing:
 		j.visit.stepOut()
 	case Parked:
-		j.visit.turned = true // nobody moves up here, so the turn is kept
+		j.unpark(true)
 	default:
 		return
 	}
@@ -233,7 +272,7 @@ func (m *Machine) scoped(route string) (float64, health.State) {
 	return 0, health.Absent
 }
 
-// Woken returns the next job whose wait has ended, Granted or TurnedAway, or nil. The driver asks after each call until
+// Woken returns the next job whose wait has ended, Granted or TurnedAway, or whose turn comes sooner, or nil. The driver asks after each call until
 // there is none.
 func (m *Machine) Woken() *Job {
 	if m.next == len(m.woken) {

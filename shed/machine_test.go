@@ -161,16 +161,11 @@ func driven(t *testing.T, cfg Config, all []visitor) []fate {
 }
 
 // TestAMachineDecidesAsAShedderDoes drives both with the same visitors: everybody must meet the same fate after the same
-// wait, to the nanosecond. Nobody leaves while parked here, for there the two differ as Leave says.
+// wait, to the nanosecond.
 func TestAMachineDecidesAsAShedderDoes(t *testing.T) {
 	seen := make(map[Reason]int)
 	for seed := range uint64(5) {
 		all := crowd(seed, 400)
-		for i := range all {
-			if all[i].route == "paced" {
-				all[i].patience = time.Hour
-			}
-		}
 		want, got := lived(t, script(), all), driven(t, script(), all)
 		for i := range all {
 			seen[want[i].reason]++
@@ -217,6 +212,40 @@ func TestWhoLeavesAMachineIsChargedNothing(t *testing.T) {
 	m.Admit(3, &next, Request{Client: "a"})
 	if next.State != Granted {
 		t.Fatalf("the token of who left did not come back: state %d, %v", next.State, next.Rejection)
+	}
+}
+
+func TestWhoLeavesItsTurnLetsTheOthersMoveUp(t *testing.T) {
+	cfg := fixed(9, Queue{})
+	cfg.Limits = []Limit{{Name: "turns", Rule: limits.LeakyBucket{Capacity: 5, Leak: limits.PerSecond(1)}, Excess: Delay, MaxWait: time.Minute}}
+	m, err := NewMachine(cfg, time.Unix(1e9, 0), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs := make([]Job, 5)
+	for i := range jobs {
+		m.Admit(0, &jobs[i], Request{Client: "a"})
+	}
+	m.Leave(500*time.Millisecond, &jobs[2])
+	for i, want := range map[int]time.Duration{1: time.Second, 3: 2 * time.Second, 4: 3 * time.Second} {
+		if jobs[i].State != Parked || jobs[i].Until != want {
+			t.Errorf("job %d: state %d until %v, want parked until %v", i, jobs[i].State, jobs[i].Until, want)
+		}
+	}
+	if a, b, none := m.Woken(), m.Woken(), m.Woken(); a != &jobs[3] || b != &jobs[4] || none != nil {
+		t.Errorf("told that their turns moved: %p %p %p, want the two behind", a, b, none)
+	}
+	var next Job
+	if m.Admit(500*time.Millisecond, &next, Request{Client: "a"}); next.Until != 4*time.Second {
+		t.Errorf("a newcomer's turn comes at %v, want right behind the others", next.Until)
+	}
+	for i := range jobs {
+		if m.TimeUp(10*time.Second, &jobs[i]); jobs[i].State == Parked {
+			t.Errorf("job %d is still parked", i)
+		}
+	}
+	if m.TimeUp(10*time.Second, &next); len(m.lines) != 0 {
+		t.Errorf("%d lines are kept of nobody", len(m.lines))
 	}
 }
 

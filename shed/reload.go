@@ -130,6 +130,8 @@ func (s *Shedder) swap(next *settings, capacity int, maxWait time.Duration) {
 	g := &s.gate
 	_ = g.estimate.Reconfigure(next.config.Concurrency) // New has found nothing wrong with it
 	g.floor, _ = g.estimate.Bounds()
+	g.change.reload = true
+	g.noteLimit(now)
 	g.maxWait = maxWait
 	if line, ok := g.line.(*queue.Fair); ok {
 		line.Resize(capacity)

@@ -213,4 +213,6 @@ func TestWhatIsSwitchedOffIsOffInAShadowToo(t *testing.T) {
 
 type offFeatures struct{}
 
-func (offFeatures) FeatureOff(string, string) (string, time.Duration, bool) { return "off", time.Second, true }
+func (offFeatures) FeatureOff(string, string) (string, time.Duration, bool) {
+	return "off", time.Second, true
+}

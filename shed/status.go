@@ -13,6 +13,8 @@ import (
 // Status is the state of a Shedder at one moment, for the debug view, the metrics and the person on call. Counters count
 // since New. It holds no client's name or key, only hashes.
 type Status struct {
+	// Explain says why.
+	Explain Explanation `json:"explain"`
 	// Limit is how many may run at once now; Estimate is what the algorithm alone would allow.
 	Limit    int `json:"limit"`
 	Estimate int `json:"estimate"`
@@ -131,6 +133,7 @@ func (s *Shedder) Status() Status {
 		st.Rules = append(st.Rules, r.status())
 	}
 	st.Line.Clients = s.veil.clients(s.readGate(&st, set)) // hashed after the lock is released
+	st.explain()
 	return st
 }
 
@@ -149,6 +152,7 @@ func (s *Shedder) readGate(st *Status, set *settings) []queue.Backlog {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
 		}
 	}
+	st.Explain.Change = g.change.status(now)
 	for _, l := range g.lanes.all {
 		st.Routes = append(st.Routes, l.status())
 	}
