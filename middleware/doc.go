@@ -24,8 +24,31 @@
 //
 // [shed.Clients] says how clients are told apart: by what the application's authentication says (Config.Principal), by an
 // API key, by address. No forwarding header is believed unless the peer is a configured proxy, and then exactly the one
-// header that is configured, read from the right. API keys are used as keyed hashes only. They are labels, not proof:
+// header that is configured, read from the right. API keys are used as keyed hashes only. Where shed.Clients.APIKeys lists them,
+// only a listed key names a client, and its plan. Without a list they are labels, not proof, and a warning says so at the start:
 // whoever makes up keys is a new client each time, for rules per client; rules per ip hold all the same.
+//
+// # What it costs
+//
+// A request weighs its route's cost, or what Config.Cost says. What the work came to can be said afterwards, by the handler with
+// [SetCost] or in a field of its response (shed.Route.CostHeader), or by Config.Settle: what was charged too much is given back. A
+// limit with shed.CountFailures keeps only what was answered with 4xx, as logins need.
+//
+// Limits on bytes and messages need no help: a body with a length is charged by it, and what the handler did not read is given back;
+// bodies without one, responses, event streams and the messages that clients send over WebSockets are slowed down to what limits
+// allow, and hold no place under the concurrency limit while they wait. What only the handler knows it counts with [Charge] and
+// [Pace].
+//
+// # For people
+//
+// Who asks for HTML rather than JSON gets a page, without scripts and styles, with the same status and fields. Config.Render answers
+// in the application's own way.
+//
+// # Trying limits
+//
+// Limits in shadow mode refuse nobody. What they would have refused says the field Spillway-Shadow of the response:
+//
+//	Spillway-Shadow: "site";reason=over_limit;t=3
 //
 // # What a handler sees
 //
@@ -39,9 +62,10 @@
 // the permit follows the work and not the answer), outside of everything that costs. Preflights pass without being counted.
 // Cross-origin scripts see the fields if CORS exposes Retry-After, RateLimit and RateLimit-Policy.
 //
-// One shedder may stand at several places of one chain: the outermost decides, the others let through what it admitted. A
-// writer between them that has no Unwrap method hides the first from the second. Routes that are exempt take no permit and
-// leave no mark.
+// One shedder may stand at several places of one chain: the outermost decides, the others let through what it admitted, so that
+// each limit is charged once. Around authentication there are two of them: the outer one with Config.BeforeAuth charges limits
+// per ip and for all, the inner one with Config.Principal those per client, for the same permit. A writer between them that has no
+// Unwrap method hides the first from the second. Routes that are exempt take no permit and leave no mark.
 //
 // # Calling out
 //

@@ -152,14 +152,14 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 		settles: seen.partly || seen.bodies || seen.responses || e.settle != nil || route.costField != "",
 		tolled:  seen.responses && r.Method != http.MethodHead,
 	}
+	rec := &recorder{shedder: e.shedder, permit: permit, costField: route.costField}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
-		e.show(header, seen, new([2]string), verdicts, false)
+		e.show(header, seen, &rec.quota, verdicts, false)
 	}
 	if shadows := permit.Shadows(); len(shadows) > 0 {
 		showShadows(header, shadows)
 	}
 	showShadowGate(header, permit.WouldRefuse())
-	rec := &recorder{shedder: e.shedder, permit: permit, costField: route.costField}
 	if e.beforeAuth {
 		rec.pending = &req
 	}

@@ -1,9 +1,12 @@
 package edge
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spillway-go/spillway/limits"
 )
@@ -18,40 +21,89 @@ const (
 // maxInteger is the largest integer that a structured field can hold.
 const maxInteger = 999_999_999_999_999
 
-// fields writes what rules have to say. RateLimit-Policy is the same from response to response, so its lines are kept.
+// fields writes what rules have to say. RateLimit-Policy is the same from response to response, so its members are kept for each
+// policy, and so is what every member of RateLimit begins with.
 type fields struct {
-	policies ready[string]
+	known atomic.Pointer[map[*limits.Policy]*member]
+	mu    sync.Mutex // held while a copy with one more policy is made
+	lists ready[string]
+}
+
+// member is what stays the same about one policy.
+type member struct {
+	policy string // the whole member of RateLimit-Policy
+	state  string // the beginning of that of RateLimit, up to the value of r
+}
+
+// of returns the member of p.
+func (f *fields) of(p *limits.Policy, units map[string]string) *member {
+	if known := f.known.Load(); known != nil {
+		if m := (*known)[p]; m != nil {
+			return m
+		}
+	}
+	return f.add(p, units)
+}
+
+// add makes the member of p. Policies that a reload has replaced are forgotten when there are too many.
+func (f *fields) add(p *limits.Policy, units map[string]string) *member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := map[*limits.Policy]*member{}
+	if old := f.known.Load(); old != nil && len(*old) < maxReady {
+		maps.Copy(next, *old)
+	}
+	m := &member{string(appendPolicy(nil, p, units)), string(append(appendString(nil, p.Name()), ";r="...))}
+	next[p] = m
+	f.known.Store(&next)
+	return m
 }
 
 // set adds both fields for all verdicts of a decision. Their values are kept in place, which belongs to the response from
 // then on. Lines that a limiter further out has set stay; a policy that is in them already is not listed twice.
 func (f *fields) set(header http.Header, place *[2]string, verdicts []limits.Verdict, units map[string]string, refused bool) {
-	var policyBuf, stateBuf [192]byte
-	policies, states := policyBuf[:0], stateBuf[:0]
 	before := header[policyField]
-	for i := range verdicts {
-		v := &verdicts[i]
-		if listed(before, v.Policy.Name()) {
-			continue
-		}
-		policies = appendPolicy(policies, v.Policy, units)
-		states = appendState(states, v, refused)
-	}
-	if len(policies) == 0 {
+	if len(verdicts) == 1 && before == nil {
+		m := f.of(verdicts[0].Policy, units)
+		var buf [96]byte
+		place[0], place[1] = m.policy, string(appendState(append(buf[:0], m.state...), &verdicts[0], refused))
+	} else if !f.list(place, before, verdicts, units, refused) {
 		return
 	}
-	line, ok := f.policies.find(policies)
-	if !ok {
-		line = string(policies)
-		f.policies.keep(line, line)
-	}
-	place[0], place[1] = line, string(states)
 	if before == nil {
 		header[policyField], header[stateField] = place[:1:1], place[1:]
 		return
 	}
 	header[policyField] = append(before, place[0])
 	header[stateField] = append(header[stateField], place[1])
+}
+
+// list makes the lines of several verdicts, and reports whether there is anything to say.
+func (f *fields) list(place *[2]string, before []string, verdicts []limits.Verdict, units map[string]string, refused bool) bool {
+	var policyBuf, stateBuf [192]byte
+	policies, states := policyBuf[:0], stateBuf[:0]
+	for i := range verdicts {
+		v := &verdicts[i]
+		if listed(before, v.Policy.Name()) {
+			continue
+		}
+		if len(policies) > 0 {
+			policies, states = append(policies, ", "...), append(states, ", "...)
+		}
+		m := f.of(v.Policy, units)
+		policies = append(policies, m.policy...)
+		states = appendState(append(states, m.state...), v, refused)
+	}
+	if len(policies) == 0 {
+		return false
+	}
+	line, ok := f.lists.find(policies)
+	if !ok {
+		line = string(policies)
+		f.lists.keep(line, line)
+	}
+	place[0], place[1] = line, string(states)
+	return true
 }
 
 // listed reports whether one of the lines names the policy already.
@@ -71,7 +123,7 @@ func listed(lines []string, name string) bool {
 // appendPolicy adds what a rule allows: its quota, what that counts if not requests, and the window in which that much comes
 // back.
 func appendPolicy(b []byte, p *limits.Policy, units map[string]string) []byte {
-	b = appendMember(b, p.Name(), ";q=", p.Quota())
+	b = appendInteger(append(appendString(b, p.Name()), ";q="...), p.Quota())
 	if unit := units[p.Name()]; unit != "" {
 		b = appendString(append(b, ";qu="...), unit)
 	}
@@ -85,7 +137,7 @@ func appendPolicy(b []byte, p *limits.Policy, units map[string]string) []byte {
 // fit; otherwise until the quota next grows. Next to a refusal, rules that did not refuse name no time, for the client
 // shall wait for those that did.
 func appendState(b []byte, v *limits.Verdict, refused bool) []byte {
-	b = appendMember(b, v.Policy.Name(), ";r=", v.Remaining)
+	b = appendInteger(b, v.Remaining)
 	wait := v.NextAfter
 	if refused {
 		wait = v.RetryAfter
@@ -94,13 +146,6 @@ func appendState(b []byte, v *limits.Verdict, refused bool) []byte {
 		b = appendInteger(append(b, ";t="...), ceilSeconds(wait))
 	}
 	return b
-}
-
-func appendMember(b []byte, name, parameter string, value int64) []byte {
-	if len(b) > 0 {
-		b = append(b, ", "...)
-	}
-	return appendInteger(append(appendString(b, name), parameter...), value)
 }
 
 // appendInteger adds a structured field integer, not negative and at most 15 digits.

@@ -80,7 +80,7 @@ func TestStringsAndIntegersAreWhatTheOracleWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(appendMember(nil, name, ";q=", value)); got != want {
+		if got := string(appendInteger(append(appendString(nil, name), ";q="...), value)); got != want {
 			t.Fatalf("%s, want %s", got, want)
 		}
 	})
@@ -92,7 +92,7 @@ func TestNothingOutOfRangeIsSent(t *testing.T) {
 			t.Errorf("%d is sent as %s, want %s", n, got, want)
 		}
 	}
-	parsed(t, []string{string(appendMember(nil, "ü\x00\n", ";q=", 1))})
+	parsed(t, []string{string(appendInteger(append(appendString(nil, "ü\x00\n"), ";q="...), 1))})
 }
 
 func TestFieldsSayWhatTheRulesSaid(t *testing.T) {
@@ -174,6 +174,21 @@ func TestPolicyLineIsTheSameFromResponseToResponse(t *testing.T) {
 	}
 	if len(lines) != 1 {
 		t.Errorf("policies: %v", lines)
+	}
+}
+
+func TestMembersOfPoliciesThatAreGoneAreForgotten(t *testing.T) {
+	f := new(fields)
+	for i := range 3 * maxReady {
+		p := policy(t, "a", int64(i+1), limits.PerSecond(1))
+		for range 2 {
+			if got := f.of(p, nil); got.policy != string(appendPolicy(nil, p, nil)) {
+				t.Fatalf("policy %d: %s", i, got.policy)
+			}
+		}
+	}
+	if n := len(*f.known.Load()); n > maxReady {
+		t.Errorf("%d are kept, at most %d may", n, maxReady)
 	}
 }
 

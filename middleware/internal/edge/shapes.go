@@ -26,12 +26,8 @@ func record(w http.ResponseWriter, r *recorder) http.ResponseWriter {
 	f, h, rf, p := flusher{r}, hijacker{r}, readFrom{r}, pusher{r}
 	switch abilities {
 	case flush | hijack | read: // HTTP/1.1
-		return struct {
-			*recorder
-			flusher
-			hijacker
-			readFrom
-		}{r, f, h, rf}
+		r.usual = usual{r, f, h, rf}
+		return &r.usual
 	case flush | push: // HTTP/2
 		return struct {
 			*recorder

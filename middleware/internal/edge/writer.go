@@ -21,6 +21,17 @@ type recorder struct {
 	costs     *recorder     // the one that is settled by, if it is further out; nil if it is this one
 	status    int           // the final one; 0 until it is sent
 	hijacked  bool
+
+	quota [2]string // the values of the fields that tell what rules have said, kept here to spare an allocation
+	usual usual     // what the handler gets over HTTP/1.1, likewise
+}
+
+// usual is a writer with the abilities of net/http's own over HTTP/1.1.
+type usual struct {
+	*recorder
+	flusher
+	hijacker
+	readFrom
 }
 
 // WriteHeader remembers the status. Informational ones are on the way to it; 101 is final.
