@@ -1,0 +1,98 @@
+package operate
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/pumpkin"
+	"github.com/spillway-go/spillway/shed"
+)
+
+func TestOperatorsOnThisMachineLookWithoutTheToken(t *testing.T) {
+	s, err := shed.New(shed.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	token := strings.Repeat("t", 40)
+	p, err := pumpkin.New(pumpkin.Config{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	away := false
+	h := Console{
+		Shedder: s, Pumpkin: p, Draining: func() bool { return away },
+		Metrics: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+	}.Handler()
+	ask := func(path, remote, host, auth string) int {
+		r := httptest.NewRequest("GET", path, nil)
+		r.RemoteAddr, r.Host = remote, host
+		if auth != "" {
+			r.Header.Set("Authorization", "Bearer "+auth)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, path := range []string{"/debug/spillway", "/metrics", "/dashboard/"} {
+		for _, row := range []struct {
+			remote, host, token string
+			want                int
+		}{
+			{"127.0.0.1:9", "localhost:9180", "", 200},
+			{"[::1]:9", "[::1]:9180", "", 200},
+			{"127.0.0.1:9", "evil.example", "", 401}, // a page whose name was made to point here
+			{"192.0.2.1:9", "localhost:9180", "", 401},
+			{"192.0.2.1:9", "127.0.0.1", token, 200},
+			{"127.0.0.1:9", "localhost", strings.Repeat("x", 40), 401},
+		} {
+			if got := ask(path, row.remote, row.host, row.token); got != row.want {
+				t.Errorf("%s from %s as %s: %d, want %d", path, row.remote, row.host, got, row.want)
+			}
+		}
+	}
+	if ask("/livez", "192.0.2.1:9", "x", "") != 200 || ask("/readyz", "192.0.2.1:9", "x", "") != 200 {
+		t.Error("probes need no token")
+	}
+	if away = true; ask("/readyz", "192.0.2.1:9", "x", "") != 503 || ask("/livez", "192.0.2.1:9", "x", "") != 200 {
+		t.Error("a program that goes away is alive and not ready")
+	}
+}
+
+func TestAListenerThatCannotBeOpenedSaysHowToMendIt(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for addr, want := range map[string]string{
+		taken.Addr().String(): "app: cannot listen on " + taken.Addr().String() + ": another program does; stop it or choose another address with -listen",
+		"nonsense":            "app: cannot listen on nonsense: ",
+	} {
+		l, err := Listen("app", "-listen", addr, func() (net.Listener, error) { return net.Listen("tcp", addr) })
+		if l != nil || err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "-listen") {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+	_, err = Listen("app", "-admin", "0.0.0.0:0", func() (net.Listener, error) { return pumpkin.ListenAdmin("0.0.0.0:0", false) })
+	if !errors.Is(err, pumpkin.ErrNeedsToken) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for addr, want := range map[string]string{"0.0.0.0:80": "127.0.0.1:80", "[::]:80": "127.0.0.1:80", "10.0.0.1:80": "10.0.0.1:80"} {
+		a, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Reachable(a); got != want {
+			t.Errorf("%s: %s, want %s", addr, got, want)
+		}
+	}
+}
