@@ -23,6 +23,8 @@ type Options struct {
 	PoolSize int
 	// Username and Password, if not empty, replace those in the URL, so that these need not be kept where the URL is.
 	Username, Password string
+
+	lazy bool // opens no connections before they are needed
 }
 
 // Open returns a client whose options suit decisions: it gives up soon, minds its caller's deadline, sends nothing twice, and
@@ -119,7 +121,9 @@ func (o Options) tune(t tuned) {
 	fill(t.write, timeout)
 	fill(t.pool, timeout)
 	fill(t.poolSize, size)
-	fill(t.minIdle, 4)
+	if !o.lazy {
+		fill(t.minIdle, 4)
+	}
 	fill(t.maxRetries, -1)
 	fill(t.dialerAttempts, 1)
 }

@@ -19,6 +19,8 @@ import (
 type Config struct {
 	// Shed is for shed.New. Store, Features and Observer are the program's: the file has no keys for them.
 	Shed shed.Config
+	// Store says where balances are kept. OpenStore makes it.
+	Store Store
 	// Pumpkin is what the file says about the banner and its admin endpoints.
 	Pumpkin Pumpkin
 	// APIKeysFile is the file that Shed.Clients.APIKeys were read from; empty means none. Parse and Load return it relative to where
@@ -84,7 +86,7 @@ func cause(err error) string {
 //
 //   - limits: the file's, and none if the section is absent.
 //   - routes: the file's if the section is there, else the program's. The program's exempt routes hold in any case.
-//   - clients, concurrency, queue, health, pumpkin: the file's if the section is there, and then a key that is missing takes
+//   - clients, concurrency, queue, health, store, pumpkin: the file's if the section is there, and then a key that is missing takes
 //     the library's default, not the program's; else the program's.
 //
 // Paths in the file are relative to name's folder. The error is an Errors with every mistake that was found, and then there
@@ -141,6 +143,9 @@ func (c *Config) read(o object, folder string) {
 	}
 	if s, ok := o.section("health"); ok {
 		c.Shed.Health = healthSection(s, c.Shed.Health)
+	}
+	if s, ok := o.section("store"); ok {
+		c.Store = store(s, folder)
 	}
 	if s, ok := o.section("pumpkin"); ok {
 		c.Pumpkin = pumpkin(s, folder)

@@ -14,13 +14,16 @@ import (
 const maxAmount = 1 << 53 // what every program that reads the file, in any language, can hold exactly
 
 var (
-	scopeWords  = []string{"client", "ip", "ip_prefix", "route", "client_route", "global"}
-	scopes      = []shed.Scope{shed.PerClient, shed.PerIP, shed.PerIPPrefix, shed.PerRoute, shed.PerClientRoute, shed.Global}
-	excessWords = []string{"reject", "delay"}
-	modeWords   = []string{"enforce", "shadow"}
-	unitWords   = []string{shed.Requests, shed.RequestBytes, shed.ResponseBytes, shed.Messages}
-	countWords  = []string{"all", "successes", "failures"}
-	counts      = []shed.Count{shed.CountAll, shed.CountSuccesses, shed.CountFailures}
+	scopeWords     = []string{"client", "ip", "ip_prefix", "route", "client_route", "global"}
+	scopes         = []shed.Scope{shed.PerClient, shed.PerIP, shed.PerIPPrefix, shed.PerRoute, shed.PerClientRoute, shed.Global}
+	excessWords    = []string{"reject", "delay"}
+	modeWords      = []string{"enforce", "shadow"}
+	unitWords      = []string{shed.Requests, shed.RequestBytes, shed.ResponseBytes, shed.Messages}
+	failureWords   = []string{"local", "open", "closed"}
+	failures       = []limits.OnFailure{limits.Local, limits.Open, limits.Closed}
+	guaranteeWords = []string{"strict"}
+	countWords     = []string{"all", "successes", "failures"}
+	counts         = []shed.Count{shed.CountAll, shed.CountSuccesses, shed.CountFailures}
 )
 
 // ownUnit is what a unit of the program's own looks like.
@@ -40,11 +43,9 @@ var limitShape = shape{
 		{name: "for", kind: kindWords, words: identifyWords},
 		{name: "plans", kind: kindNamed, in: &planShape},
 		{name: "mode", kind: kindWord, words: modeWords},
+		{name: "on_failure", kind: kindWord, words: failureWords},
+		{name: "guarantee", kind: kindWord, words: guaranteeWords},
 	}),
-	later: map[string]string{
-		"guarantee":  "remove it: balances are exact in one process",
-		"on_failure": "remove it: a store in memory does not fail",
-	},
 }
 
 // limitList reads the section limits. Routes are those of the whole configuration, for limits to refer to; nil means that
@@ -88,10 +89,25 @@ func limit(o object, name string, routes *[]shed.Route) shed.Limit {
 	if l.Count != shed.CountAll && (l.Unit != "" && l.Unit != shed.Requests || l.Excess == shed.Delay) {
 		o.fields["count"].fail("is for limits on requests that reject", "remove the unit and excess: delay, or the count")
 	}
+	o.failure(&l)
 	l.For = o.words("for")
 	l.Rule = o.checkedRule(&l)
 	o.plans(&l)
 	return l
+}
+
+// failure reads what a limit does while the store cannot decide.
+func (o object) failure(l *shed.Limit) {
+	if i, ok := o.word("on_failure"); ok {
+		l.OnFailure = failures[i]
+	}
+	if _, ok := o.word("guarantee"); !ok {
+		return
+	}
+	l.Strict = true
+	if l.OnFailure == limits.Local || l.OnFailure == limits.Open {
+		o.fields["on_failure"].fail(l.OnFailure.String()+" contradicts guarantee: strict", "remove one of the two")
+	}
 }
 
 // plans reads the rules of plans.
@@ -134,6 +150,10 @@ func (o object) checkedRule(l *shed.Limit) limits.Rule {
 	case limits.InFlight:
 		if l.Unit != "" && l.Unit != shed.Requests {
 			at.fail("counts requests, and not "+l.Unit, "remove the unit")
+			return nil
+		}
+		if l.Strict || l.OnFailure != limits.AsTheStore {
+			at.fail("is counted in this process, whose memory does not fail", "remove on_failure and guarantee")
 			return nil
 		}
 		if l.Count != shed.CountAll {

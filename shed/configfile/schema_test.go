@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/limits/redisstore"
 )
 
 // node is a schema, as far as schema.json uses the language.
@@ -271,7 +273,9 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"clients.unknown": "refuse", "concurrency.min": 4.0, "concurrency.max": 500.0, "concurrency.initial": 20.0,
 		"concurrency.algorithm": "knee", "queue.capacity": 200.0, "queue.max_wait": "500ms",
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
-		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.default_lang": "en", "pumpkin.admin.listen": DefaultAdminListen,
+		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s",
+		"store.redis.prefix": redisstore.DefaultPrefix, "store.redis.on_failure": limits.Local.String(), "store.redis.instances": 1.0,
+		"store.redis.heartbeat": false, "store.redis.timeout": redisstore.DefaultTimeout.String(), "pumpkin.default_lang": "en", "pumpkin.admin.listen": DefaultAdminListen,
 		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "limits.count": "all", "routes.cost": 1.0,
 		"routes.priority": "critical", "routes.exempt": false, "routes.mode": "enforce",
 	}

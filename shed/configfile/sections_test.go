@@ -135,8 +135,8 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 						"closed":  limits.FixedWindow{Quota: limits.Rate{Per: limits.Day}},
 					}},
 				{Name: "hourly", Rule: limits.FixedWindow{Quota: limits.PerHour(1000)}},
-				{Name: "strict", Rule: limits.SlidingLog{Quota: limits.Rate{Amount: 10, Per: 2 * time.Second}}},
-				{Name: "smooth", Rule: limits.SlidingWindow{Quota: limits.PerMinute(600)}},
+				{Name: "strict", Rule: limits.SlidingLog{Quota: limits.Rate{Amount: 10, Per: 2 * time.Second}}, Strict: true},
+				{Name: "smooth", Rule: limits.SlidingWindow{Quota: limits.PerMinute(600)}, OnFailure: limits.Open},
 				{Name: "parallel", Rule: limits.InFlight{Max: 8}},
 				{Name: "downloads", Rule: limits.TokenBucket{Capacity: 1 << 20, Refill: limits.Rate{Amount: 256 << 10, Per: time.Second, Bytes: true}},
 					Unit: shed.ResponseBytes},
@@ -162,6 +162,10 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			},
 		},
 		APIKeysFile: "testdata/keys/keys.yaml",
+		Store: Store{Redis: Redis{
+			URL: "rediss://app@redis.internal.example:6380/2", PasswordFile: "testdata/good/redis.password", Prefix: "shop",
+			OnFailure: limits.Closed, Instances: 3, Heartbeat: true, Timeout: 80 * time.Millisecond,
+		}},
 		Pumpkin: Pumpkin{
 			PollAfter: 30 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
 			Templates: map[string]banner.Entry{"search-off": {
@@ -169,7 +173,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				Message:  map[string]string{"de": "Die Suche ist eine Weile aus.", "en": "Search is off for a while."},
 				Features: map[string]banner.Feature{"search": {Off: 1}, "*": {Off: 0.25}}, TTL: 30 * time.Minute,
 			}},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 74,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 83,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

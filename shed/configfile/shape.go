@@ -76,11 +76,9 @@ var fileShape = shape{
 		{name: "concurrency", kind: kindSection, in: &concurrencyShape},
 		{name: "queue", kind: kindSection, in: &queueShape},
 		{name: "health", kind: kindSection, in: &healthShape},
+		{name: "store", kind: kindSection, in: &storeShape},
 		{name: "pumpkin", kind: kindSection, in: &pumpkinShape},
 		{name: "mode", kind: kindWord, words: modeWords},
-	},
-	later: map[string]string{
-		"store": "remove it: balances are kept in this process's memory",
 	},
 }
 

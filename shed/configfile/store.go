@@ -1,0 +1,147 @@
+package configfile
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/limits/redisstore"
+	"github.com/spillway-go/spillway/shed"
+)
+
+// Store is what the file says about where balances are kept. The zero value keeps them in this process's memory.
+type Store struct {
+	Redis Redis
+}
+
+// Redis is a store that several instances share.
+type Redis struct {
+	// URL is its address, as redisstore.Open reads it; empty means that there is none.
+	URL string
+	// PasswordFile is the file that holds the password, if the URL does not; relative to where the program runs.
+	PasswordFile string
+	// Prefix begins the names of all keys; empty means redisstore.DefaultPrefix.
+	Prefix string
+	// OnFailure is what limits do that do not say so themselves; the zero value means limits.Local.
+	OnFailure limits.OnFailure
+	// Instances is what quotas are divided by where an instance decides alone; 0 means 1. Heartbeat counts them in Redis.
+	Instances int
+	Heartbeat bool
+	// Timeout is how long a decision may take; 0 means redisstore.DefaultTimeout.
+	Timeout time.Duration
+}
+
+var storeShape = shape{keys: []key{
+	{name: "redis", kind: kindSection, in: &redisShape, required: "{url: redis://127.0.0.1:6379/0}"},
+}}
+
+var redisShape = shape{keys: []key{
+	{name: "url", kind: kindText, required: "redis://127.0.0.1:6379/0"},
+	{name: "password_file", kind: kindText},
+	{name: "prefix", kind: kindText},
+	{name: "on_failure", kind: kindWord, words: failureWords},
+	{name: "instances", kind: kindInteger, min: 1, max: 10_000},
+	{name: "heartbeat", kind: kindBoolean},
+	{name: "timeout", kind: kindDuration, min: int64(time.Millisecond), max: int64(10 * time.Second)},
+}}
+
+// store reads the section store of a file in folder.
+func store(o object, folder string) Store {
+	r, ok := o.section("redis")
+	if !ok {
+		return Store{}
+	}
+	s := Redis{
+		URL: r.text("url"), PasswordFile: r.file("password_file", folder), Prefix: r.text("prefix"),
+		Heartbeat: r.boolean("heartbeat"), Timeout: r.duration("timeout"),
+	}
+	if s.URL != "" {
+		if err := redisstore.Check(s.URL, redisstore.Config{}); err != nil {
+			what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "redisstore: "), ";")
+			r.fields["url"].fail(what, "write it like redis://127.0.0.1:6379/0")
+		}
+	}
+	if s.Prefix != "" {
+		if err := redisstore.Check("redis://127.0.0.1:6379/0", redisstore.Config{Prefix: s.Prefix}); err != nil {
+			r.fields["prefix"].fail(shown(s.Prefix)+" cannot begin names", "use letters, digits, colons and dashes")
+		}
+	}
+	if i, ok := r.word("on_failure"); ok {
+		s.OnFailure = failures[i]
+	}
+	if n, ok := r.integer("instances"); ok {
+		s.Instances = int(n)
+	}
+	return Store{Redis: s}
+}
+
+// OpenStore makes the store that the configuration names, for shed.Config.Store, and what closes it; nil means that balances
+// are kept in memory. A Redis that does not answer is no error: limits do what they say for that until it does. What log is
+// told is when that begins and ends, and what speaks against the way Redis is set up; nil means slog.Default.
+func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore func(), err error) {
+	r := c.Store.Redis
+	if r.URL == "" {
+		return nil, func() {}, nil
+	}
+	if log == nil {
+		log = slog.Default()
+	}
+	options := redisstore.Options{Timeout: r.Timeout}
+	if r.PasswordFile != "" {
+		password, err := os.ReadFile(r.PasswordFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("store.redis.password_file: %w", err)
+		}
+		if options.Password = strings.TrimRight(string(password), "\r\n"); options.Password == "" {
+			return nil, nil, fmt.Errorf("store.redis.password_file: %s is empty; write the password into it", r.PasswordFile)
+		}
+	}
+	client, err := redisstore.Open(r.URL, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, err := redisstore.New(client, redisstore.Config{Prefix: r.Prefix})
+	if err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	guard, err := redisstore.NewGuard(inner, redisstore.GuardConfig{
+		OnFailure: r.OnFailure, Instances: r.Instances, Heartbeat: r.Heartbeat, Timeout: r.Timeout,
+		Strict:   slices.ContainsFunc(c.Shed.Limits, func(l shed.Limit) bool { return l.Strict }),
+		OnChange: func(change redisstore.Change) { logChange(log, change) },
+		Warn:     func(w string) { log.Warn("spillway: " + w) },
+	})
+	if err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	if r.Instances == 0 && !r.Heartbeat && c.dividesQuotas() {
+		log.Warn("spillway: store.redis.instances is not set, so it is 1: where several instances share this Redis, each hands out " +
+			"whole quotas while it cannot reach it; set instances, or heartbeat: true")
+	}
+	return guard, func() { guard.Close(); client.Close() }, nil
+}
+
+// dividesQuotas reports whether some limit is decided here when the store cannot.
+func (c *Config) dividesQuotas() bool {
+	return slices.ContainsFunc(c.Shed.Limits, func(l shed.Limit) bool {
+		f := l.OnFailure
+		if f == limits.AsTheStore {
+			f = c.Store.Redis.OnFailure
+		}
+		return !l.Strict && (f == limits.AsTheStore || f == limits.Local)
+	})
+}
+
+func logChange(log *slog.Logger, c redisstore.Change) {
+	switch {
+	case c.State == redisstore.Up:
+		log.Info("spillway: the store of quotas decides again", "state", string(c.State), "after", c.Lasted.Round(time.Millisecond))
+	case c.Err != nil:
+		log.Error("spillway: the store of quotas cannot decide; each limit does what its on_failure says", "state", string(c.State), "error", c.Err)
+	}
+}
