@@ -37,7 +37,11 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	}
 	v := s.visits.Get().(*visit)
 	v.begin(ctx, route, &req)
-	p, err := v.admit(&req)
+	var p Permit
+	err := v.look() // first, for a refusal has to be cheap
+	if err == nil {
+		p, err = v.admit(&req)
+	}
 	v.end()
 	return p, err
 }
@@ -56,7 +60,7 @@ func (s *Shedder) switchedOff(ctx context.Context, route *route, client string) 
 	})
 }
 
-// admit is the way of a request: a look at the gate, the rules, a turn where a rule delays, then the gate. It is the steps
+// admit is the way of a request that look has let pass: the rules, a turn where a rule delays, then the gate. It is the steps
 // arrive, offer and answered with the waiting between them; a Machine takes the same steps without waiting.
 func (v *visit) admit(req *Request) (Permit, error) {
 	var decision limits.Decision
@@ -87,17 +91,20 @@ func (v *visit) admit(req *Request) (Permit, error) {
 	return Permit{}, err
 }
 
-// arrive takes the request as far as it goes without waiting: a look at the gate, then the rules, whose decision it fills
-// in. The verdict it returns is of the rule whose turn has to be awaited; nil means that the gate is next.
-func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Verdict, err error) {
+// look turns away who has left already, and whom the gate would refuse anyway, before anything is charged.
+func (v *visit) look() error {
 	if err := v.ctx.Err(); err != nil {
-		return nil, v.gone(err)
+		return v.gone(err)
 	}
 	if v.s.crowded.Load() && !v.route.shadow {
-		if err := v.lookAhead(); err != nil {
-			return nil, err
-		}
+		return v.lookAhead()
 	}
+	return nil
+}
+
+// arrive asks the rules, whose decision it fills in. The verdict it returns is of the rule whose turn has to be awaited; nil
+// means that the gate is next.
+func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Verdict, err error) {
 	if len(v.route.rules) == 0 {
 		return nil, nil
 	}
@@ -114,11 +121,13 @@ func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Ve
 func (v *visit) lookAhead() error {
 	s, now := v.s, v.s.clock.now()
 	s.mu.Lock()
-	reason, drain := s.gate.Refuses(now, &v.ticket), s.gate.drain()
-	s.mu.Unlock()
+	reason := s.gate.Refuses(now, &v.ticket)
 	if reason == "" {
+		s.mu.Unlock()
 		return nil
 	}
+	drain := s.gate.drain()
+	s.mu.Unlock()
 	return v.shed(reason, drain)
 }
 

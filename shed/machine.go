@@ -100,7 +100,11 @@ func (m *Machine) Admit(now time.Duration, j *Job, req Request) {
 	v.begin(context.Background(), route, &req)
 	v.hard = sooner(v.hard, j.Deadline)
 	j.decision = limits.Decision{}
-	turn, err := v.arrive(&req, &j.decision)
+	var turn *limits.Verdict
+	err := v.look()
+	if err == nil {
+		turn, err = v.arrive(&req, &j.decision)
+	}
 	switch {
 	case err != nil:
 		j.end(err)
