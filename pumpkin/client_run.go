@@ -12,7 +12,7 @@ func (c *Client) run(ctx context.Context) {
 	timer := time.NewTimer(c.untilNext())
 	defer timer.Stop()
 	tag := ""
-	for {
+	for ctx.Err() == nil { // of two cases that are ready, select takes either
 		select {
 		case <-ctx.Done():
 			return

@@ -298,12 +298,13 @@ func TestClientWithAnIDAgreesWithTheServer(t *testing.T) {
 	p := open(t, Config{})
 	put(t, p, "a", off("a", 0.3, "search", "pay"))
 	put(t, p, "b", off("b", 0.1, Everything))
+	put(t, p, "c", off("c", 0.01, "orders")) // a name of its own exempts nothing
 	v := newClientView(p.Document(), nil, 0, 0)
 	blocked := map[string]int{}
 	for i := range 2000 {
 		c := &Client{config: ClientConfig{ID: fmt.Sprintf("customer-%d", i)}}
 		c.view.Store(v)
-		for _, feature := range []string{"search", "pay", "reports"} {
+		for _, feature := range []string{"search", "pay", "reports", "orders"} {
 			_, _, off := p.FeatureOff(feature, c.config.ID)
 			if c.Blocked(feature) != off {
 				t.Fatalf("%s: the client says %v of %s, the server %v", c.config.ID, !off, feature, off)
@@ -313,7 +314,7 @@ func TestClientWithAnIDAgreesWithTheServer(t *testing.T) {
 			}
 		}
 	}
-	for feature, want := range map[string]int{"search": 600, "pay": 600, "reports": 200} {
+	for feature, want := range map[string]int{"search": 600, "pay": 600, "reports": 200, "orders": 200} {
 		if n := blocked[feature]; n < want-100 || n > want+100 {
 			t.Errorf("%s is off for %d of 2000, want about %d", feature, n, want)
 		}

@@ -190,6 +190,9 @@ func TestSharesAndTheReturnFromThem(t *testing.T) {
 	}
 	// Everything was off, with a spread: this page's turn comes after a quarter of it.
 	says(4, `{"*": {off: 1}, a: {off: 0.1}}`, 40)
+	if got := blocked("a", "anything"); got != "a anything " {
+		t.Errorf("everything is off: %q", got)
+	}
 	evaluated[bool](t, tab, `virtual.u = 0.25, virtual.events = 0, true`)
 	says(5, `{c: {off: 1}}`, 0)
 	if got := blocked("a", "b", "c", "anything"); got != "a b c anything " {
