@@ -35,6 +35,7 @@ type demo struct {
 
 	public, admin net.Listener
 	shedder       *shed.Shedder
+	closeStore    func() // nil until there is one
 	pumpkin       *pumpkin.Pumpkin
 	metrics       *telemetry.Metrics
 	arrivals      atomic.Int64    // for the app
@@ -111,6 +112,9 @@ func (d *demo) build(log *slog.Logger) (err error) {
 	cfg := d.config.Shed
 	cfg.Features = d.pumpkin
 	cfg.Observer = d.metrics
+	if cfg.Store, d.closeStore, err = d.config.OpenStore(log); err != nil {
+		return err
+	}
 	if d.shedder, err = shed.New(cfg); err != nil {
 		return err
 	}
@@ -178,6 +182,9 @@ func (d *demo) release() {
 	}
 	if d.shedder != nil {
 		d.shedder.Close()
+	}
+	if d.closeStore != nil {
+		d.closeStore()
 	}
 	if d.pumpkin != nil {
 		d.pumpkin.Close()
