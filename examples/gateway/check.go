@@ -28,7 +28,7 @@ const (
 // may let everybody pass: so what is meant as 503 is 429 there, with the 503 in Spillway-Status and the reason in the body.
 func newCheck(s *shed.Shedder, p *pumpkin.Pumpkin, log *slog.Logger) (http.Handler, error) {
 	protect, err := middleware.ShedWithConfig(middleware.Config{
-		Shedder: s, Pumpkin: p, Logger: log, NoHTML: true,
+		Shedder: s, Pumpkin: p, Logger: log, NoHTML: true, Skip: ours,
 		// What is answered here took no time and says nothing about the service.
 		Classify: func(*http.Request, int) shed.Outcome { return shed.Ignored },
 	})

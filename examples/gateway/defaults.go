@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"net/netip"
 	"net/url"
 
@@ -9,11 +10,15 @@ import (
 	"github.com/spillway-go/spillway/shed/configfile"
 )
 
-// What the gateway answers itself, also while the upstream is dead.
+// What the gateway answers itself, also while the upstream is dead: no business of the Shedder's. They are no exempt routes, so
+// that they are in the way of no pattern of a file.
 const (
 	pumpkinPath = "/pumpkin.json"
 	widgetPath  = "/pumpkin.js"
 )
+
+// ours tells what the gateway answers itself.
+func ours(r *http.Request) bool { return r.URL.Path == pumpkinPath || r.URL.Path == widgetPath }
 
 // program is what holds without a file, and what a file is laid over. Of a service that nobody has described, this much can be said:
 // no one address needs more than 50 requests a second for long, and how many it can do at once is found by measuring.
@@ -22,10 +27,6 @@ func program(o options) configfile.Config {
 		Shed: shed.Config{
 			Limits: []shed.Limit{
 				{Name: "per-ip", Per: shed.PerIP, Rule: limits.TokenBucket{Capacity: 200, Refill: limits.PerSecond(50)}},
-			},
-			Routes: []shed.Route{
-				{Name: "pumpkin", Match: pumpkinPath, Exempt: true},
-				{Name: "pumpkin-widget", Match: widgetPath, Exempt: true},
 			},
 		},
 		Pumpkin:   configfile.Pumpkin{AdminListen: configfile.DefaultAdminListen},

@@ -32,12 +32,13 @@ type gateway struct {
 	tokens []pumpkin.Token
 	made   string // the token that was made up, so that a person has to be told; else empty
 
-	listeners []listener
-	shedder   *shed.Shedder
-	pumpkin   *pumpkin.Pumpkin
-	metrics   *telemetry.Metrics
-	proxy     *proxy
-	report    func(text string) // what becomes of a changed file; nil means the standard error
+	listeners  []listener
+	shedder    *shed.Shedder
+	closeStore func() // nil until there is one
+	pumpkin    *pumpkin.Pumpkin
+	metrics    *telemetry.Metrics
+	proxy      *proxy
+	report     func(text string) // what becomes of a changed file; nil means the standard error
 
 	draining atomic.Bool
 	running  sync.WaitGroup // requests, hijacked ones too
@@ -164,6 +165,9 @@ func (g *gateway) build(o options, log *slog.Logger) (err error) {
 	}
 	cfg := g.config.Shed
 	cfg.Features, cfg.Observer = g.pumpkin, g.metrics
+	if cfg.Store, g.closeStore, err = g.config.OpenStore(log); err != nil {
+		return err
+	}
 	if g.shedder, err = shed.New(cfg); err != nil {
 		return err
 	}
@@ -204,8 +208,7 @@ func (g *gateway) build(o options, log *slog.Logger) (err error) {
 // public is what clients reach.
 func (g *gateway) public(o options, self net.Addr, log *slog.Logger) (http.Handler, error) {
 	protect, err := middleware.ShedWithConfig(middleware.Config{
-		Shedder: g.shedder, Pumpkin: g.pumpkin, Classify: classify, Logger: log,
-		Skip: func(r *http.Request) bool { return r.URL.Path == pumpkinPath || r.URL.Path == widgetPath },
+		Shedder: g.shedder, Pumpkin: g.pumpkin, Classify: classify, Logger: log, Skip: ours,
 	})
 	if err != nil {
 		return nil, err
@@ -302,6 +305,9 @@ func (g *gateway) release() {
 	}
 	if g.shedder != nil {
 		g.shedder.Close()
+	}
+	if g.closeStore != nil {
+		g.closeStore()
 	}
 	if g.pumpkin != nil {
 		g.pumpkin.Close()

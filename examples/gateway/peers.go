@@ -142,7 +142,7 @@ type localKey struct{}
 // wrap decides where a request is decided: next is here.
 func (p *peers) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.takesOver(r) || r.URL.Path == pumpkinPath || r.URL.Path == widgetPath {
+		if p.takesOver(r) || ours(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

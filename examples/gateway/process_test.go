@@ -177,6 +177,7 @@ func TestCheckSaysWhetherAFileIsInOrder(t *testing.T) {
 		says       string
 	}{
 		{"good", good, exitOK, ": in order: 1 limits, "},
+		{"patterns as wide as any", "routes: [{name: a, match: \"GET /{page}\"}, {name: b, match: \"POST /\"}]\n", exitOK, ": in order: "},
 		{"a mistake", "limits: [{name: r, token_bucket: {capacity: 1}}]\n", exitUsage, ":1: limits[0].token_bucket.refill: is missing; "},
 		{"empty", "", exitUsage, ":1: the file is empty; "},
 		{"users that no gateway knows", "clients: {identify: [principal]}\n", exitUsage, "principal"},

@@ -86,7 +86,7 @@ func (g *proxy) use(cfg *configfile.Config) []string {
 }
 
 func (g *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == pumpkinPath || r.URL.Path == widgetPath {
+	if ours(r) {
 		g.poll.ServeHTTP(w, r)
 		return
 	}
