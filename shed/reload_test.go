@@ -181,6 +181,9 @@ func TestReloadKeepsThoseWhoWaitAndWhatRuns(t *testing.T) {
 		next.Routes = []Route{{Name: "events", LongLived: 1}}
 		reloaded(t, s, next)
 		synctest.Wait()
+		if st := s.Status(); st.QueueCapacity != 50 || st.QueueMaxWait != Duration(time.Second) {
+			t.Errorf("a line for %d, for %v", st.QueueCapacity, time.Duration(st.QueueMaxWait))
+		}
 		if st := s.Status(); st.Limit != 2 || st.Waiting != 0 {
 			t.Errorf("limit %d, %d wait: a second place was free for the one who waited", st.Limit, st.Waiting)
 		}
