@@ -41,6 +41,7 @@ type handsOff struct {
 type tomb struct {
 	id             string
 	cleared, until time.Time
+	auto           bool // by automation
 }
 
 // override is what the break-glass file says. It hides all else while it lasts.
@@ -57,6 +58,7 @@ type board struct {
 
 	epoch   string
 	rev     uint64
+	seq     uint64     // what the shared store has counted
 	unseen  bool       // nobody has been told of this epoch, so another may take its place
 	locals  int        // writes that the shared store does not have yet
 	held    []held     // in force, in the document's order
@@ -137,15 +139,18 @@ func (b board) write(now time.Time, who held, e Entry) (board, error) {
 	return next.commit(live), nil
 }
 
-// clear returns the board without the item id.
-func (b board) clear(now time.Time, id string) board {
+// clear returns the board without the item id, which a person has ended.
+func (b board) clear(now time.Time, id string) board { return b.clearBy(now, id, Manual) }
+
+// clearBy is clear for whoever it was.
+func (b board) clearBy(now time.Time, id string, by Origin) board {
 	b, _ = b.advance(now)
 	h, ok := b.find(id)
 	if !ok {
 		return b
 	}
 	isIt := func(h held) bool { return h.notice.ID == id }
-	t := tomb{id: id, cleared: now, until: now.Add(maxTTL)}
+	t := tomb{id: id, cleared: now, until: now.Add(maxTTL), auto: by == Automatic}
 	if h.expires.After(t.until) {
 		t.until = h.expires
 	}

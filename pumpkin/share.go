@@ -41,7 +41,8 @@ func (p *Pumpkin) State() State { return p.current.Load().board.state() }
 // Adopt replaces the state by s, which came from elsewhere, and reports whether the public sees something else now. Within
 // an epoch the rev shown never falls: where s is behind and says something else, the rev grows by one. What was written here
 // while the store could not be asked is merged with s and not lost; see Resync. Ordering is the caller's business otherwise:
-// s counts even if it is older than the state here. The error is ErrOlderEpoch or a *Refusal
+// s counts even if it is older than the state here, except that within an epoch a State with a Seq never undoes one with a
+// higher Seq. The error is ErrOlderEpoch or a *Refusal
 // that says what in s could not have been written; then nothing has changed.
 func (p *Pumpkin) Adopt(s State) (changed bool, err error) {
 	var before, after string

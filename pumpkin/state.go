@@ -26,6 +26,9 @@ type State struct {
 	// Epoch is the lineage, Rev the revision that the public was told last.
 	Epoch string `json:"epoch"`
 	Rev   uint64 `json:"rev"`
+	// Seq counts what a shared store has taken, changes that the public does not see included: a Store gives each state that
+	// it stores a higher one. 0 means that no store has said so.
+	Seq uint64 `json:"seq,omitempty"`
 	// Items are those in force, in the document's order, then those that wait for their start.
 	Items []Item `json:"items"`
 	// Holds keep automation away. Cleared are the ends of items, remembered so that Merge does not undo them.
@@ -55,11 +58,12 @@ type Hold struct {
 	Reason    string    `json:"reason"`
 }
 
-// Cleared is the end of an item by somebody's hand. It is forgotten after Until.
+// Cleared is the end of an item by somebody's hand, or by automation. It is forgotten after Until.
 type Cleared struct {
 	ID        string    `json:"id"`
 	ClearedAt time.Time `json:"cleared_at"`
 	Until     time.Time `json:"until"`
+	Auto      bool      `json:"auto,omitempty"`
 }
 
 // ErrOlderEpoch is what Adopt answers to a state of a lineage older than the one that clients have seen here: they would
@@ -101,7 +105,7 @@ func (h held) item() Item {
 
 // state returns what b has to share.
 func (b board) state() State {
-	s := State{Epoch: b.epoch, Rev: b.rev, Items: make([]Item, 0, len(b.held)+len(b.waiting))}
+	s := State{Epoch: b.epoch, Rev: b.rev, Seq: b.seq, Items: make([]Item, 0, len(b.held)+len(b.waiting))}
 	for _, items := range [][]held{b.held, b.waiting} {
 		for _, h := range items {
 			s.Items = append(s.Items, h.item())
@@ -111,7 +115,7 @@ func (b board) state() State {
 		s.Holds = append(s.Holds, Hold{ID: h.id, Until: wall(h.until), UpdatedAt: wall(h.updated), Actor: h.actor, Reason: h.reason})
 	}
 	for _, t := range b.tombs {
-		s.Cleared = append(s.Cleared, Cleared{ID: t.id, ClearedAt: wall(t.cleared), Until: wall(t.until)})
+		s.Cleared = append(s.Cleared, Cleared{ID: t.id, ClearedAt: wall(t.cleared), Until: wall(t.until), Auto: t.auto})
 	}
 	return s
 }
@@ -120,21 +124,27 @@ func (b board) state() State {
 // says something else, the rev grows.
 func (b board) adopt(now time.Time, s State) (board, error) {
 	b, _ = b.advance(now)
+	if s.Epoch == b.epoch && 0 < s.Seq && s.Seq < b.seq { // overtaken on its way here
+		return b, nil
+	}
 	if b.locals > 0 { // s cannot know them
 		s = Merge(s, b.state())
 	}
 	switch {
 	case !isEpoch(s.Epoch):
 		return b, refuse(InvalidField, "epoch: %q is no ULID", s.Epoch)
-	case s.Rev > maxRev:
-		return b, refuse(InvalidField, "rev: %d is above 2^53, which scripts cannot count", s.Rev)
+	case s.Rev > maxRev || s.Seq > maxRev:
+		return b, refuse(InvalidField, "rev: %d or seq: %d is above 2^53, which scripts cannot count", s.Rev, s.Seq)
 	case s.Epoch < b.epoch && !b.unseen:
 		return b, ErrOlderEpoch
 	case len(s.Items) > maxItems || len(s.Holds) > maxItems || len(s.Cleared) > maxTombs:
 		return b, refuse(TooManyItems, "%d items, %d holds, %d ends", len(s.Items), len(s.Holds), len(s.Cleared))
 	}
 	next := b
-	next.epoch, next.rev, next.unseen = s.Epoch, s.Rev, false
+	next.epoch, next.rev, next.seq, next.unseen = s.Epoch, s.Rev, s.Seq, false
+	if s.Epoch == b.epoch {
+		next.seq = max(s.Seq, b.seq)
+	}
 	next.held, next.waiting, next.holds, next.tombs = nil, nil, nil, nil
 	seen := map[string]bool{}
 	for _, it := range s.Items {
@@ -159,7 +169,7 @@ func (b board) adopt(now time.Time, s State) (board, error) {
 	}
 	for _, c := range s.Cleared {
 		if until := sameMoment(now, c.Until); now.Before(until) {
-			next.tombs = append(next.tombs, tomb{c.ID, sameMoment(now, c.ClearedAt), until})
+			next.tombs = append(next.tombs, tomb{c.ID, sameMoment(now, c.ClearedAt), until, c.Auto})
 		}
 	}
 	if n := len(next.documentOf(slices.Concat(next.held, next.waiting)).render()); n > maxDocument {
@@ -233,7 +243,7 @@ func Merge(a, b State) State {
 	if a.Epoch < b.Epoch || a.Epoch == b.Epoch && a.Rev < b.Rev {
 		a, b = b, a
 	}
-	out := State{Epoch: a.Epoch, Rev: a.Rev}
+	out := State{Epoch: a.Epoch, Rev: a.Rev, Seq: max(a.Seq, b.Seq)}
 	out.Cleared = newest(a.Cleared, b.Cleared, func(c Cleared) string { return c.ID }, func(c Cleared) time.Time { return c.ClearedAt })
 	out.Holds = newest(a.Holds, b.Holds, func(h Hold) string { return h.ID }, func(h Hold) time.Time { return h.UpdatedAt })
 	items := newest(a.Items, b.Items, func(it Item) string { return it.ID }, func(it Item) time.Time { return it.UpdatedAt })

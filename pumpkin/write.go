@@ -75,7 +75,7 @@ func (p *Pumpkin) clear(w write) (bool, error) {
 		if !found {
 			return b, nil
 		}
-		return b.clear(now, w.id), nil
+		return b.clearBy(now, w.id, w.origin), nil
 	})
 	record := Record{Actor: w.actor, Remote: w.remote, Action: cmp.Or(w.action, "delete"), ID: w.id, Rev: after.rev}
 	if err != nil {
