@@ -94,10 +94,3 @@ func TestProcessesThatShareBalancesKnowClientsByTheSameName(t *testing.T) {
 		t.Error("the secret decides")
 	}
 }
-
-func TestLookingKeysUpMakesLittleGarbage(t *testing.T) {
-	r := resolver(t, shed.Clients{APIKeys: []shed.APIKey{{Name: "a", Digest: shed.DigestKey("k", "")}, {Name: "b", Digest: shed.DigestKey("l", salt)}}})
-	if n := testing.AllocsPerRun(100, func() { r.keys.holder("l"); r.keys.holder("none") }); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
-}

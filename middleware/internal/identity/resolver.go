@@ -49,6 +49,7 @@ type Resolver struct {
 	keyField   string   // as configured
 	keys       *keyring // nil where any key is taken for a label
 	names      *names
+	peers      peers
 	trusted    prefixes
 	forwarded  forwarding
 	ipv6Bits   int
@@ -59,14 +60,13 @@ type Resolver struct {
 
 // Identify finds out who sent req, without changing it. The principal is the application's word on that, "" for nobody.
 func (r *Resolver) Identify(req *http.Request, principal string) Identity {
-	id := Identity{Peer: parseAddress(req.RemoteAddr)}
-	addr := id.Peer
-	if r.trusted.contain(addr) {
-		addr = r.forwarded.client(req.Header[r.forwarded.header], addr, r.trusted)
+	p := r.peer(req.RemoteAddr)
+	id := Identity{Peer: p.addr, IP: p.ip}
+	if p.trusted {
+		id.IP = canonical(r.forwarded.client(req.Header[r.forwarded.header], p.addr, r.trusted), r.ipv6Bits)
 	}
-	id.IP = canonical(addr, r.ipv6Bits)
 	for _, w := range r.ways {
-		if id.Client, id.Plan = r.name(w, req, principal, id.IP); id.Client != "" {
+		if id.Client, id.Plan = r.name(w, req, principal, id.IP, p); id.Client != "" {
 			id.By = w.String()
 			return id
 		}
@@ -79,7 +79,7 @@ func (r *Resolver) Identify(req *http.Request, principal string) Identity {
 }
 
 // name names the client in one way, or says "" where that way does not apply.
-func (r *Resolver) name(w way, req *http.Request, principal string, ip netip.Addr) (name, plan string) {
+func (r *Resolver) name(w way, req *http.Request, principal string, ip netip.Addr, p *peer) (name, plan string) {
 	switch w {
 	case byPrincipal:
 		switch {
@@ -99,15 +99,23 @@ func (r *Resolver) name(w way, req *http.Request, principal string, ip netip.Add
 		}
 		return r.names.digest("key:", keys[0]), ""
 	}
+	if !p.trusted {
+		return p.name, ""
+	}
+	return r.nameOf(ip), ""
+}
+
+// nameOf names the client of an address; "" if it is none.
+func (r *Resolver) nameOf(ip netip.Addr) string {
 	if !ip.IsValid() {
-		return "", ""
+		return ""
 	}
 	var buf [64]byte
 	text := ip.AppendTo(append(buf[:0], "ip:"...))
 	if ip.Is6() && r.ipv6Bits < ip.BitLen() {
 		text = strconv.AppendInt(append(text, '/'), int64(r.ipv6Bits), 10)
 	}
-	return string(text), ""
+	return string(text)
 }
 
 // Labels reports whether keys that nobody has verified name clients.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/http"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // does not say in which order to look, that comes first. Shared tells that other processes use the same balances, and have to
 // know clients by the same names.
 func New(clients shed.Clients, principals, shared bool) (*Resolver, error) {
-	r := &Resolver{ipv6Bits: clients.IPv6Prefix, names: namesFor(clients.Secret, shared)}
+	r := &Resolver{ipv6Bits: clients.IPv6Prefix, names: namesFor(clients.Secret, shared), peers: peers{seed: maphash.MakeSeed()}}
 	if r.ipv6Bits == 0 {
 		r.ipv6Bits = 64
 	}
