@@ -188,6 +188,7 @@ func TestTwoMiddlewaresAroundAuthenticationShareOneShedder(t *testing.T) {
 			c.Clients.Identify = []string{"principal", "ip"}
 		})
 		inner := w.wrap(t, middleware.Config{Shedder: s, Principal: func(r *http.Request) string { return r.Header.Get("X-User") }}, ok)
+		inner = w.wrap(t, middleware.Config{Shedder: s, Principal: func(r *http.Request) string { return r.Header.Get("X-User") }}, inner) // once more
 		auth := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("X-User") == "" {
 				http.Error(w, "who?", http.StatusUnauthorized)
