@@ -231,6 +231,26 @@ func TestFaultHang(t *testing.T) {
 	}
 }
 
+// TestFaultSilentFromTheStart: connections are taken, and nothing is ever answered.
+func TestFaultSilentFromTheStart(t *testing.T) {
+	t.Parallel()
+	s := redistest.Single(t)
+	s.Stop()
+	g := opened(t, at(s), Options{}, GuardConfig{})
+	g.hears(t, Down)
+	var c tally
+	for range 1000 {
+		if from := c.one(t, g, single(named(t, "p", slow), "k", 1)); from != limits.FromLocal {
+			t.Fatalf("decided by %v", from)
+		}
+	}
+	if r := g.Report(); r.Changes != 1 || r.Decisions["local"] != 1000 {
+		t.Errorf("%+v", r)
+	}
+	s.Cont()
+	g.hears(t, Up)
+}
+
 func TestFaultRefusedThenRestarted(t *testing.T) {
 	t.Parallel()
 	s := redistest.Single(t)
