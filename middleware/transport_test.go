@@ -320,6 +320,37 @@ func TestAPauseHoldsForThoseWhoWaitForAPlaceToo(t *testing.T) {
 	})
 }
 
+func TestAShorterPauseDoesNotEndALongerOne(t *testing.T) {
+	var h host
+	h.pause(0, 10*time.Second)
+	h.pause(time.Second, time.Second)
+	if left := h.pausedFor(2 * time.Second); left != 8*time.Second {
+		t.Errorf("%v are left, want 8s", left)
+	}
+}
+
+func TestAnAnswerThatItsCallerDropsTeachesNothing(t *testing.T) {
+	var s service
+	var ended []shed.Outcome
+	tr := calling(t, &s, TransportConfig{Observer: shed.ObserverFunc(func(e shed.Event) {
+		if e.Kind == shed.Finished {
+			ended = append(ended, e.Outcome)
+		}
+	})})
+	ctx, cancel := context.WithCancel(t.Context())
+	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, api, nil)
+	answer, err := tr.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	answer.Body.Close()
+	get(tr, t.Context(), api)
+	if len(ended) != 2 || ended[0] != shed.Ignored || ended[1] != shed.Success {
+		t.Errorf("the calls ended in %v, want ignored and success", ended)
+	}
+}
+
 func TestAnEmptyQuotaIsNotAskedAgainBeforeItGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := service{answer: func(int64, *http.Request) (int, http.Header) {

@@ -48,6 +48,13 @@ func TestRecentCountsEveryRequestAsWhatBecameOfIt(t *testing.T) {
 		if len(moments) != 1 || moments[0].Delayed != 1 || moments[0].Offered != 0 || moments[0].Waiting != 0 {
 			t.Errorf("the second moment: %+v", moments)
 		}
+		defer func() { // a second later these are no news any more
+			time.Sleep(time.Second)
+			late, _ := s.Recent(0)
+			if last := late[len(late)-1]; last.P50 != -1 || last.P99 != -1 {
+				t.Errorf("a second later: %+v", last)
+			}
+		}()
 		// One took 201 ms, the other waited 201 and took 20.
 		if m := moments[0]; m.P50 < 201 || m.P50 > 201*1.07 || m.P99 < 221 || m.P99 > 221*1.07 {
 			t.Errorf("p50 %v, p99 %v; want 201 and 221, at most 6 %% above", m.P50, m.P99)
