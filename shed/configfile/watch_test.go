@@ -229,6 +229,7 @@ func TestAFileThatIsWrongChangesNothingAndIsReportedOnce(t *testing.T) {
 			{"another listener", good + "pumpkin:\n  admin:\n    listen: 127.0.0.1:2\n",
 				path + `:8: pumpkin.admin.listen: is "127.0.0.1:2" now, was "127.0.0.1:1", which needs a restart; restart the program, or put it back`},
 			{"a token file", good + "pumpkin: {admin: {listen: \"127.0.0.1:1\", token_file: t}}\n", path + ":6: pumpkin.admin.token_file: "},
+			{"another store", good + "store: {redis: {url: \"redis://127.0.0.1:6379/0\"}}\n", path + ":6: store: is not what the program started with, which needs a restart; "},
 			{"a user's rule", good + "clients: {identify: [principal]}\n", path + ": no users here"},
 			{"gone", "", path + ": there is no such file; "},
 		} {
