@@ -99,9 +99,12 @@ func (f *Fair) Push(now time.Duration, w *Waiter) (displaced *Waiter, ok bool) {
 }
 
 // Pop takes out whose turn it is.
-func (f *Fair) Pop(now time.Duration) *Waiter {
+func (f *Fair) Pop(now time.Duration) *Waiter { return f.PopFrom(now, LowestPriority) }
+
+// PopFrom is Pop among those of a priority and above, as if nobody else were there.
+func (f *Fair) PopFrom(now time.Duration, priority int) *Waiter {
 	f.setAside(now)
-	next := f.next()
+	next := f.next(tierOf(priority))
 	if next == nil {
 		return nil
 	}
@@ -118,9 +121,10 @@ func (f *Fair) Pop(now time.Duration) *Waiter {
 }
 
 // next returns the tier whose turn it is, nil if nobody waits: the highest, unless one has been passed over for too long.
-func (f *Fair) next() *tier {
+// Tiers below lowest are left out.
+func (f *Fair) next(lowest int) *tier {
 	var highest *tier
-	for i := len(f.tiers) - 1; i >= 0; i-- {
+	for i := len(f.tiers) - 1; i >= lowest; i-- {
 		switch t := &f.tiers[i]; {
 		case t.len == 0:
 		case t.promised():

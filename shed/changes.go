@@ -18,6 +18,9 @@ func changes(a, b Config) []string {
 	all = append(all, differences("concurrency", a.Concurrency, b.Concurrency)...)
 	all = append(all, differences("queue", a.Queue, b.Queue)...)
 	all = append(all, differences("health", a.Health, b.Health)...)
+	if a.Reserve != b.Reserve {
+		all = append(all, "concurrency.reserve "+change(reflect.ValueOf(a.Reserve), reflect.ValueOf(b.Reserve)))
+	}
 	if a.Shadow != b.Shadow {
 		all = append(all, "shadow "+change(reflect.ValueOf(a.Shadow), reflect.ValueOf(b.Shadow)))
 	}

@@ -171,6 +171,11 @@ type Config struct {
 	Queue       Queue
 	Health      health.Config
 
+	// Reserve is the share of the concurrency limit, up to 0.9, that only Critical and CriticalPlus may use; zero means none. The line
+	// lets them go first in any case; a reserve also keeps places free for them while nobody waits, so that they start at once when
+	// they come. What is reserved and not used is idle.
+	Reserve float64
+
 	// Shadow lets limits and gate decide and count without acting: nothing is refused and nothing waits. Each permit and event, and
 	// Status.WouldRefuse, say what would have happened. It is for trying a Spillway in front of real traffic. Features that are
 	// switched off stay off, for somebody means it, and the guard of exempt routes holds. Under overload the numbers are too high:

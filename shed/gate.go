@@ -21,6 +21,7 @@ type gate struct {
 	floor    int             // how low health may push the limit
 	line     queue.Line
 	maxWait  time.Duration
+	reserve  float64 // the share of the limit that only the critical priorities may use
 
 	lanes lanes // the routes
 
@@ -126,7 +127,7 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 		a.drain = g.drain()
 		return a
 	}
-	if g.line.Len() == 0 && g.inFlight < g.limit() {
+	if g.open(t) {
 		g.start(now, t)
 		return a
 	}
@@ -158,7 +159,7 @@ func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 		return Overloaded
 	case g.narrow(now, t):
 		return Overloaded
-	case t.budget != nil, g.inFlight < g.limit() && g.line.Len() == 0:
+	case t.budget != nil, g.open(t):
 		return ""
 	}
 	return g.refusal(now, t)
@@ -345,7 +346,7 @@ func (g *gate) Empty(reason Reason) answer {
 func (g *gate) settle(now time.Duration) *queue.Waiter {
 	var first, last *queue.Waiter
 	for g.inFlight < g.limit() {
-		w := g.line.Pop(now)
+		w := g.pop(now)
 		if w == nil {
 			break
 		}

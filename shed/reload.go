@@ -130,6 +130,7 @@ func (s *Shedder) swap(next *settings, capacity int, maxWait time.Duration) {
 	g := &s.gate
 	_ = g.estimate.Reconfigure(next.config.Concurrency) // New has found nothing wrong with it
 	g.floor, _ = g.estimate.Bounds()
+	g.reserve = next.config.Reserve
 	g.change.reload = true
 	g.noteLimit(now)
 	g.maxWait = maxWait

@@ -30,6 +30,9 @@ type route struct {
 func compile(cfg Config) (*settings, error) {
 	s := &settings{config: cfg, routes: make(map[string]*route, len(cfg.Routes))}
 	names := make(map[string]bool)
+	if err := checkReserve(cfg.Reserve); err != nil {
+		return nil, err
+	}
 	for i, l := range cfg.Limits {
 		r, err := compileLimit(l)
 		if err != nil {

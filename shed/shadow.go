@@ -60,7 +60,7 @@ func (g *gate) foresee(now time.Duration, t *ticket) Reason {
 		return Overloaded
 	}
 	line := g.imagine(now)
-	if line == 0 && g.line.Len() == 0 && g.inFlight < g.limit() {
+	if line == 0 && g.line.Len() == 0 && g.inFlight < g.room(t.Priority) {
 		return ""
 	}
 	ahead := int(line) + g.line.Len()

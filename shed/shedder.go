@@ -172,6 +172,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 			floor:    floor,
 			line:     queue.NewFair(capacity),
 			maxWait:  maxWait,
+			reserve:  cfg.Reserve,
 		},
 	}
 	s.gate.lanes.all = set.lanes()
@@ -233,7 +234,7 @@ func (s *Shedder) tick(pressure float64, known bool, scoped scopedPressure) {
 
 // unlock ends a visit to the gate: it notes whether there is a crowd now and lets the next one in.
 func (s *Shedder) unlock() {
-	crowded := s.gate.line.Len() > 0 || s.gate.inFlight >= s.gate.limit() || s.gate.lanes.shut > 0
+	crowded := s.gate.line.Len() > 0 || s.gate.inFlight >= s.gate.room(int(Sheddable)) || s.gate.lanes.shut > 0
 	if s.crowded.Load() != crowded {
 		s.crowded.Store(crowded)
 	}

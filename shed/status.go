@@ -18,6 +18,8 @@ type Status struct {
 	// Limit is how many may run at once now; Estimate is what the algorithm alone would allow.
 	Limit    int `json:"limit"`
 	Estimate int `json:"estimate"`
+	// Reserved is how many of the limit only the critical priorities may use.
+	Reserved int `json:"reserved,omitempty"`
 	// InFlight is how many run under the limit, Waiting how many stand in its line, Parked how many wait for the turn that
 	// a delaying rule gave them.
 	InFlight int `json:"in_flight"`
@@ -152,6 +154,7 @@ func (s *Shedder) readGate(st *Status, set *settings) []queue.Backlog {
 			st.Budgets = append(st.Budgets, LongLivedStatus{Route: r.Name, InUse: b.inUse, Max: b.max})
 		}
 	}
+	st.Reserved = st.Limit - g.room(int(Sheddable))
 	st.Explain.Change = g.change.status(now)
 	for _, l := range g.lanes.all {
 		st.Routes = append(st.Routes, l.status())

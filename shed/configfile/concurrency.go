@@ -16,6 +16,7 @@ var concurrencyShape = shape{keys: []key{
 	{name: "min", kind: kindInteger, min: 1, max: mostAtOnce},
 	{name: "max", kind: kindInteger, min: 1, max: mostAtOnce},
 	{name: "initial", kind: kindInteger, min: 1, max: mostAtOnce},
+	{name: "reserve", kind: kindNumber, min: 0, max: 900},
 }}
 
 // concurrencySection reads the section concurrency. An initial limit outside the bounds is a mistake, also where the bound

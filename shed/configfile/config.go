@@ -137,6 +137,7 @@ func (c *Config) read(o object, folder string) {
 	c.Shed.Limits = limitList(all, routes)
 	if s, ok := o.section("concurrency"); ok {
 		c.Shed.Concurrency = concurrencySection(s)
+		c.Shed.Reserve, _ = s.number("reserve")
 	}
 	if s, ok := o.section("queue"); ok {
 		c.Shed.Queue = queue(s)

@@ -151,6 +151,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				{Name: "probes", Match: "GET /healthz", Exempt: true},
 			},
 			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 3, Max: 400, Initial: 30},
+			Reserve:     0.2,
 			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
 			Shadow:      true,
 			Health: health.Config{

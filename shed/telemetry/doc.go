@@ -31,6 +31,7 @@
 //	spillway_parked                                      requests that wait for a delaying rule's turn
 //	spillway_streams, spillway_long_lived_in_use{route}  streams without and with a budget of their own
 //	spillway_long_lived_max{route}                       that budget
+//	spillway_reserved                                    places of the limit that only the critical priorities may use
 //	spillway_would_refuse_total{reason}                  what a shadow would have refused
 //	spillway_route_in_flight{route}                      what runs under the limit, by route
 //	spillway_route_limit{route,why}                      the bound of a route that is held back: why is slow or health

@@ -55,6 +55,7 @@ var read []*Family
 var (
 	limitFamily    = gauge("spillway_limit", "How many requests may run at once now.")
 	estimateFamily = gauge("spillway_limit_estimate", "What the concurrency algorithm alone would allow, before the health cap.")
+	reservedFamily = gauge("spillway_reserved", "How many places of the limit only the critical priorities may use.")
 	inFlightFamily = gauge("spillway_in_flight", "Requests that run under the limit.")
 	typicalFamily  = gauge("spillway_typical_service_seconds", "What successful work takes typically, waiting excluded; 0 while nothing is known.")
 	capacityFamily = gauge("spillway_queue_capacity", "How many may wait in the line.")

@@ -211,6 +211,7 @@ func (r report) set(f *Family, v float64, labels ...string) {
 func (r report) status(st *shed.Status) {
 	r.set(limitFamily, float64(st.Limit))
 	r.set(estimateFamily, float64(st.Estimate))
+	r.set(reservedFamily, float64(st.Reserved))
 	r.set(inFlightFamily, float64(st.InFlight))
 	r.set(typicalFamily, timeOf(st.Latency))
 	r.set(capacityFamily, float64(st.QueueCapacity))
