@@ -62,11 +62,12 @@ func (g *Guard) alone(charges []limits.Charge, take bool) (d limits.Decision, cl
 	}
 	found, err := limits.Decision{Allowed: true}, error(nil)
 	if len(local) > 0 {
-		ask := g.local.Peek
 		if take && fits {
-			ask = g.local.Take
+			found, err = g.local.Take(context.Background(), time.Time{}, local)
+		} else {
+			found, err = g.local.Peek(context.Background(), time.Time{}, local)
 		}
-		if found, err = ask(context.Background(), time.Time{}, local); err != nil { // two rules under one name
+		if err != nil { // two rules under one name
 			return d, charges[0].Policy
 		}
 	}
