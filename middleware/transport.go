@@ -8,9 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits"
-	"github.com/spillway-go/spillway/limits/concurrency"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -149,12 +147,9 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	}
 	// How many calls run at once is for Parallel to say: the limit of a service elsewhere is not ours to find, and the health of
 	// this process says nothing about it.
-	const many = 1 << 20
 	s, err := shed.New(shed.Config{
 		Limits: cfg.Limits, Routes: cfg.Routes, Store: cfg.Store, Observer: cfg.Observer,
-		Concurrency: concurrency.Config{Algorithm: "fixed", Min: many, Max: many, Initial: many},
-		Health:      health.Config{Off: true},
-	})
+	}.Ungated())
 	if err != nil {
 		return nil, fmt.Errorf("middleware: %w", err)
 	}

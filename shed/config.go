@@ -189,3 +189,12 @@ type Config struct {
 	// Observer is told about every decision, after all locks are released; nil means nobody.
 	Observer Observer
 }
+
+// Ungated returns c for quotas alone: what the limits let pass runs at once, however much that is and however this process is. It is
+// for calls to somebody else's service, whose limit is not ours to find, and for programs that only want the limits.
+func (c Config) Ungated() Config {
+	const many = 1 << 20
+	c.Concurrency = concurrency.Config{Algorithm: "fixed", Min: many, Max: many, Initial: many}
+	c.Health = health.Config{Off: true}
+	return c
+}
