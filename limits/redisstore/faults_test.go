@@ -377,7 +377,7 @@ func TestFaultReplyLost(t *testing.T) {
 			client := c.client(proxy)
 			t.Cleanup(func() { client.Close() })
 			g := guarded(t, client, GuardConfig{Timeout: patient, OnFailure: limits.Open})
-			p := named(t, "lost "+name, slow)
+			p := named(t, fmt.Sprint("lost ", name, time.Now().UnixNano()), slow) // the cluster is shared
 			var sum tally
 			for range 3 {
 				sum.one(t, g, single(p, "k", 1))
@@ -716,7 +716,8 @@ func TestFaultResharding(t *testing.T) {
 	}
 	t.Cleanup(func() { client.Close() })
 	g := guarded(t, client, GuardConfig{Timeout: patient})
-	a, b := named(t, "resharded a", slow), named(t, "resharded b", slow)
+	once := fmt.Sprint(time.Now().UnixNano()) // the cluster is shared
+	a, b := named(t, "resharded a"+once, slow), named(t, "resharded b"+once, slow)
 	both := []limits.Charge{{Policy: a, Key: "moving", Cost: 1}, {Policy: b, Key: "moving", Cost: 1}}
 	var c tally
 	stop := c.load(t, g, 10, func(int, int) []limits.Charge { return both })
