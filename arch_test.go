@@ -17,18 +17,19 @@ const module = "github.com/spillway-go/spillway"
 // rooms says, for each package of this module, what it may import beside the standard library. It is the table of
 // ARCHITECTURE.md as code: an arrow that turns round fails this test.
 var rooms = map[string][]string{
-	"limits":             {},
-	"limits/redisstore":  {"limits", "github.com/redis/go-redis/v9"},
-	"limits/storetest":   {"limits"},
-	"limits/concurrency": {"github.com/platinummonkey/go-concurrency-limits"},
-	"queue":              {},
-	"health":             {"github.com/shirou/gopsutil/v3", "golang.org/x/sys"},
-	"pumpkin":            {},
-	"shed":               {"limits", "limits/concurrency", "queue", "health"},
-	"shed/configfile":    {"shed", "limits", "limits/redisstore", "limits/concurrency", "queue", "health", "pumpkin", "github.com/goccy/go-yaml"},
-	"shed/telemetry":     {"shed", "limits", "pumpkin", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
-	"middleware":         {"shed", "pumpkin", "limits", "middleware"},
-	"middleware/echomw":  {"middleware", "shed", "limits", "github.com/labstack/echo/v4"},
+	"limits":               {},
+	"limits/redisstore":    {"limits", "github.com/redis/go-redis/v9"},
+	"limits/storetest":     {"limits"},
+	"limits/concurrency":   {"github.com/platinummonkey/go-concurrency-limits"},
+	"queue":                {},
+	"health":               {"github.com/shirou/gopsutil/v3", "golang.org/x/sys"},
+	"pumpkin":              {},
+	"pumpkin/redispumpkin": {"pumpkin", "github.com/redis/go-redis/v9"},
+	"shed":                 {"limits", "limits/concurrency", "queue", "health"},
+	"shed/configfile":      {"shed", "limits", "limits/redisstore", "limits/concurrency", "queue", "health", "pumpkin", "github.com/goccy/go-yaml"},
+	"shed/telemetry":       {"shed", "limits", "pumpkin", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
+	"middleware":           {"shed", "pumpkin", "limits", "middleware"},
+	"middleware/echomw":    {"middleware", "shed", "limits", "github.com/labstack/echo/v4"},
 }
 
 // httpRooms are the only rooms that may speak HTTP (configfile checks route patterns with it).

@@ -19,6 +19,26 @@ type Store interface {
 	Changed(State)
 }
 
+// Reporter is a Store that tells how it does; Pumpkin.Status asks it.
+type Reporter interface{ Report() StoreReport }
+
+// StoreReport is how the sharing of the state goes, seen from one instance. All counts are since the Store was made.
+type StoreReport struct {
+	// Reachable says that the store could be read, and written where need be, when it was asked last; else Trouble says in words
+	// why not, and TroubleFor for how many seconds.
+	Reachable  bool    `json:"reachable"`
+	Trouble    string  `json:"trouble,omitempty"`
+	TroubleFor float64 `json:"trouble_for,omitempty"`
+	// Seq is the State.Seq that this instance knows.
+	Seq uint64 `json:"seq"`
+	// Instances is how many vote on what automation does; 0 if this is not known, or this one does not vote.
+	Instances int `json:"instances,omitempty"`
+	// Failures counts questions to the store that had no answer, Reseeded states that this instance has stored because the store
+	// had lost something or instances had written apart.
+	Failures uint64 `json:"failures"`
+	Reseeded uint64 `json:"reseeded"`
+}
+
 // updateWithin is how long a write waits for the store. An operator's banner is up here at the end of it in any case.
 const updateWithin = 2 * time.Second
 

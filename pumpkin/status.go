@@ -13,6 +13,8 @@ type Status struct {
 	EndingSoon int `json:"ending_soon"`
 	// Unshared counts writes that the shared store does not have yet.
 	Unshared int `json:"unshared"`
+	// Store tells how the sharing goes; nil without a Store, or where it does not tell.
+	Store *StoreReport `json:"store,omitempty"`
 	// ByFile says that the break-glass file rules.
 	ByFile bool `json:"by_file"`
 	// ForceOff counts the ids that automation is kept away from.
@@ -46,6 +48,12 @@ func (p *Pumpkin) Status() Status {
 		Scheduled: len(b.waiting), ByFile: b.over != nil, Unshared: b.locals, ForceOff: len(p.liveHolds(b)),
 		Polls: p.polls.Load(), NotModified: p.notModified.Load(), Writes: p.writes.Load(),
 		AdminFailures: p.guard.failures.Load(), AuditFailures: p.audit.failed.Load(),
+	}
+	if store := p.store.Load(); store != nil {
+		if r, ok := (*store).(Reporter); ok {
+			report := r.Report()
+			s.Store = &report
+		}
 	}
 	for _, h := range b.held {
 		if warn := endsSoon(h.since(), h.expires); !warn.IsZero() && !now.Before(warn) {
