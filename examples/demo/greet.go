@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/spillway-go/spillway/examples/internal/operate"
-	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
