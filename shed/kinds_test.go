@@ -12,64 +12,133 @@ import (
 	"github.com/spillway-go/spillway/health"
 )
 
-// The tests of this file are named after kinds of defects that admission controls have had; CONTRIBUTING.md lists them all.
+// The tests here are named after kinds of defects that limiters have had.
 
-// queue-abandoned-waiter: who gave up is handed no permit (failsafe-lib/failsafe#393).
-func TestKindQueueAbandonedWaiter(t *testing.T) {
+// queue-abandoned-waiter: who gave up in the line must not be handed the next slot, nor keep its place.
+func TestQueueAbandonedWaiterIsHandedNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, fixed(1, Queue{Capacity: 8, MaxWait: time.Minute}))
-		held := admitted(t, s, Request{})
-		short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		var all sync.WaitGroup
+		s := open(t, fixed(1, Queue{Capacity: 8, MaxWait: time.Second}))
+		running := admitted(t, s, Request{})
+		var gave sync.WaitGroup
 		for range 8 {
-			all.Go(func() {
-				if p, err := s.Admit(short, Request{}); err == nil {
-					p.Done(Success)
-					t.Error("admitted at limit 1 beside another")
+			gave.Go(func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(10*ms, cancel)
+				if _, err := s.Admit(ctx, Request{}); !errors.Is(err, context.Canceled) {
+					t.Errorf("%v", err)
 				}
 			})
 		}
-		all.Wait()
-		held.Done(Success)
-		start := time.Now()
-		admitted(t, s, Request{}).Done(Success)
-		if waited := time.Since(start); waited != 0 {
-			t.Errorf("the place was free, yet it took %v", waited)
+		gave.Wait()
+		if st := s.Status(); st.Waiting != 0 || st.Gone != 8 {
+			t.Errorf("%d wait, %d have gone, want 0 and 8", st.Waiting, st.Gone)
 		}
-		if st := s.Status(); st.InFlight != 0 || st.Waiting != 0 {
-			t.Errorf("at the end %d run and %d wait", st.InFlight, st.Waiting)
+		running.Done(Success)
+		began := time.Now()
+		if admitted(t, s, Request{}).Done(Success); time.Since(began) != 0 || s.Status().InFlight != 0 {
+			t.Errorf("the slot came after %v, %d in flight", time.Since(began), s.Status().InFlight)
 		}
 	})
 }
 
-// queue-busy-loop: who waits blocks. In a bubble time goes on only while everybody blocks: with a waiter that spins this test
-// would never see its second pass (platinummonkey/go-concurrency-limits#162).
-func TestKindQueueBusyLoop(t *testing.T) {
+// queue-lost-wakeup: with one slot and a hundred callers in a loop everybody gets through. A wake-up that is lost would leave
+// somebody waiting although nothing runs, and the wait would expire.
+func TestQueueLostWakeupHappensToNobody(t *testing.T) {
+	s := open(t, fixed(1, Queue{Capacity: 100, MaxWait: time.Minute}))
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			for range 20 {
+				p, err := s.Admit(t.Context(), Request{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				p.Done(Ignored)
+			}
+		})
+	}
+	all.Wait()
+	if st := s.Status(); st.InFlight != 0 || st.Waiting != 0 || st.Admitted != 2000 {
+		t.Errorf("%d in flight, %d waiting, %d admitted", st.InFlight, st.Waiting, st.Admitted)
+	}
+}
+
+// queue-busy-loop: in a bubble time only goes on when everybody sleeps, so 50 waiters that spin would never see the second pass.
+func TestQueueBusyLoopIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, fixed(1, Queue{Capacity: 50, MaxWait: time.Minute}))
-		held := admitted(t, s, Request{})
+		s := open(t, fixed(1, Queue{Capacity: 50, MaxWait: 2 * time.Second}))
+		running := admitted(t, s, Request{})
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() { admitted(t, s, Request{}).Done(Success) })
 		}
 		synctest.Wait()
-		if st := s.Status(); st.Waiting != 50 {
-			t.Errorf("%d wait, want 50", st.Waiting)
-		}
-		start := time.Now()
-		time.Sleep(time.Second)
-		if passed := time.Since(start); passed != time.Second {
-			t.Errorf("a second took %v", passed)
-		}
-		held.Done(Success)
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { running.Done(Success) })
 		all.Wait()
+		if time.Since(began) != time.Second {
+			t.Errorf("all were served after %v", time.Since(began))
+		}
+	})
+}
+
+// off-by-one: exactly the limit runs.
+func TestOffByOneIsNot(t *testing.T) {
+	for _, limit := range []int{1, 2, 7} {
+		s := open(t, fixed(limit, Queue{Capacity: -1}))
+		for range limit {
+			defer admitted(t, s, Request{}).Done(Ignored)
+		}
+		refused(t, s, Request{}, Overloaded)
+		if got := s.Status().InFlight; got != limit {
+			t.Errorf("%d run under a limit of %d", got, limit)
+		}
+	}
+}
+
+// permit-leak: work that panics gives its slot back, and a second Done takes nobody else's.
+func TestPermitLeakByPanic(t *testing.T) {
+	s := open(t, fixed(2, Queue{Capacity: -1}))
+	for range 10 {
+		func() {
+			defer func() { _ = recover() }()
+			p := admitted(t, s, Request{})
+			defer func() { p.Done(Ignored); p.Done(Success) }()
+			panic("work")
+		}()
+	}
+	if got := s.Status().InFlight; got != 0 {
+		t.Errorf("%d in flight after panics", got)
+	}
+}
+
+// goroutine-leak: closing ends those who wait, and leaves no goroutine; the bubble fails if one stays.
+func TestGoroutineLeakByClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(fixed(1, Queue{Capacity: 10, MaxWait: time.Hour}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := admitted(t, s, Request{})
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if _, err := s.Admit(t.Context(), Request{}); !errors.Is(err, ErrClosed) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		s.Close()
+		all.Wait()
+		p.Done(Success)
 	})
 }
 
 // queue-cancel: who is cancelled returns in that instant and stands in the line no longer
 // (platinummonkey/go-concurrency-limits#93).
-func TestKindQueueCancel(t *testing.T) {
+func TestQueueCancelIsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, fixed(1, Queue{Capacity: 10, MaxWait: time.Minute}))
 		held := admitted(t, s, Request{})
@@ -88,7 +157,7 @@ func TestKindQueueCancel(t *testing.T) {
 }
 
 // goroutine-leak: shedders that were closed leave no goroutine, and closing one twice is fine.
-func TestKindGoroutineLeak(t *testing.T) {
+func TestGoroutineLeakByManyShedders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a bubble does not end while a goroutine of it lives
 		before := runtime.NumGoroutine()
 		for i := range 1000 {
