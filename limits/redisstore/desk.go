@@ -56,15 +56,15 @@ type shape struct {
 	now      string // that the script is told
 }
 
-// shapeOf returns the shape of a question, unless it has too many charges or keys for one.
-func shapeOf(q *question) (s shape, ok bool) {
-	if len(q.charges) > inline {
+// shapeOf returns the shape of charges, of which there is at least one, unless it has too many charges or keys for one.
+func shapeOf(charges []limits.Charge, now string) (s shape, ok bool) {
+	if len(charges) > inline {
 		return s, false
 	}
-	s.keys[0], s.now = q.charges[0].Key, q.now
+	s.keys[0], s.now = charges[0].Key, now
 	two := false
-	for i := range q.charges {
-		c := &q.charges[i]
+	for i := range charges {
+		c := &charges[i]
 		s.policies[i] = c.Policy
 		if c.Shadow {
 			s.shadows |= 1 << i
@@ -87,7 +87,7 @@ func (d *desk) take(ctx context.Context, q *question) error {
 	var of shape
 	shaped := false
 	if d.coalesce {
-		of, shaped = shapeOf(q)
+		of, shaped = shapeOf(q.charges, q.now)
 	}
 	d.mu.Lock()
 	if d.closed {
