@@ -24,7 +24,7 @@ type Record struct {
 	At     time.Time `json:"ts"`
 	Actor  string    `json:"actor"`            // the token's name; "clock" for what time did, "file" for the break-glass file
 	Remote string    `json:"remote,omitempty"` // the address the request came from
-	// Action is put, delete, mode_on, mode_off, force_off or end_force_off; start, ends_soon or expire; file_on, file_off or
+	// Action is put, delete, mode_on, mode_off, force_off or end_force_off; auto_raise, auto_step, auto_prolong or auto_lower; start, ends_soon or expire; file_on, file_off or
 	// file_bad; unauthorized, cross_origin or wrong_host.
 	Action string `json:"action"`
 	ID     string `json:"id,omitempty"`

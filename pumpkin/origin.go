@@ -71,7 +71,7 @@ func (b board) forceOff(now time.Time, h handsOff) (board, error) {
 	for _, items := range [][]held{b.held, b.waiting} {
 		for _, it := range items {
 			if it.origin == Automatic && (h.id == Everything || h.id == it.notice.ID) {
-				next = next.clear(now, it.notice.ID)
+				next = next.clearBy(now, it.notice.ID, Automatic) // the hold says already that it was a person
 			}
 		}
 	}

@@ -116,6 +116,7 @@ type Pumpkin struct {
 
 	timers sync.WaitGroup // an armed or running timer
 
+	auto    atomic.Pointer[Auto]  // nil: none
 	store   atomic.Pointer[Store] // nil: the state lives here alone
 	telling sync.Mutex            // held while the store is told of a change
 

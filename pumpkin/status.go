@@ -15,6 +15,8 @@ type Status struct {
 	Unshared int `json:"unshared"`
 	// Store tells how the sharing goes; nil without a Store, or where it does not tell.
 	Store *StoreReport `json:"store,omitempty"`
+	// Auto tells how automation's rules stand; nil without them.
+	Auto []AutoStatus `json:"auto,omitempty"`
 	// ByFile says that the break-glass file rules.
 	ByFile bool `json:"by_file"`
 	// ForceOff counts the ids that automation is kept away from.
@@ -54,6 +56,9 @@ func (p *Pumpkin) Status() Status {
 			report := r.Report()
 			s.Store = &report
 		}
+	}
+	if a := p.auto.Load(); a != nil {
+		s.Auto = a.Status()
 	}
 	for _, h := range b.held {
 		if warn := endsSoon(h.since(), h.expires); !warn.IsZero() && !now.Before(warn) {
