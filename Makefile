@@ -1,7 +1,7 @@
 # Everything a contributor needs. `make test` runs every test and needs only Go, make and apt-get (or Chromium and Redis
 # already installed).
 
-.PHONY: all test check deps bench bench-suite bench-peers bench-overload bench-overload-real tour screenshot fmt
+.PHONY: all test check deps bench bench-suite bench-peers bench-redis bench-overload bench-overload-real tour screenshot fmt
 
 all: test
 
@@ -39,6 +39,10 @@ bench-peers:
 	go -C bench/peers run ./rules $(ARGS)
 	go -C bench/peers run ./cost $(ARGS)
 	go -C bench/peers run ./http $(ARGS)
+
+# bench-redis is what a shared decision costs, on a redis-server that it starts: 4 minutes, and wants a quiet machine.
+bench-redis:
+	go -C bench/peers run ./redis $(ARGS)
 
 bench-overload:
 	go -C bench/peers/overload test -count=1 -timeout 30m -run TheMatrixInVirtualTime -matrix

@@ -58,6 +58,10 @@ func Single(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// Start is Single for programs that are no tests, such as comparisons: dir is the server's own, and whoever calls it kills
+// the server.
+func Start(dir string, args ...string) (*Server, error) { return start(dir, args) }
+
 // start starts a server on a free port. Another process can be quicker to take the port, so it tries several.
 func start(dir string, args []string) (*Server, error) {
 	if _, err := exec.LookPath("redis-server"); err != nil {

@@ -16,11 +16,21 @@ type Contender struct {
 	Run  func(worker, n int) error
 }
 
-// Plan says how to measure. Every field must be above 0.
+// Plan says how to measure. Every field but Callers must be above 0.
 type Plan struct {
 	Cores  int           // how many workers run at once, on as many processors
 	Rounds int           // how many runs of each contender
 	Span   time.Duration // about how long one run takes
+	// Callers, if not 0, is how many workers there are instead, where operations wait for something outside this process.
+	// Then the time on the wall counts also on one core.
+	Callers int
+}
+
+func (p Plan) workers() int {
+	if p.Callers > 0 {
+		return p.Callers
+	}
+	return p.Cores
 }
 
 // Figure is the cost of one operation of one contender.
@@ -67,7 +77,7 @@ func Compare(plan Plan, contenders []Contender) ([]Figure, error) {
 
 // calibrate finds how many operations take about plan.Span, and warms the contender up meanwhile.
 func calibrate(plan Plan, c Contender) (int, error) {
-	for n := 64; ; n *= 4 {
+	for n := max(1, 64/plan.workers()); ; n *= 4 {
 		_, took, err := once(plan, c, n)
 		if err != nil {
 			return 0, err
@@ -83,14 +93,14 @@ func once(plan Plan, c Contender, n int) (run, time.Duration, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	cpu, start := processorTime(), time.Now()
-	err := work(plan.Cores, c, n)
+	err := work(plan.workers(), c, n)
 	took := time.Since(start)
 	spent := processorTime() - cpu
 	runtime.ReadMemStats(&after)
-	if plan.Cores > 1 || spent <= 0 {
+	if plan.Cores > 1 || plan.Callers > 0 || spent <= 0 {
 		spent = took
 	}
-	ops := float64(n * plan.Cores)
+	ops := float64(n * plan.workers())
 	return run{
 		nanos:  float64(spent) / ops,
 		allocs: float64(after.Mallocs-before.Mallocs) / ops,

@@ -47,6 +47,26 @@ func TestEveryContenderRunsInEveryRoundAndOnEveryWorker(t *testing.T) {
 	}
 }
 
+func TestCallersShareTheCoresAndTheirWaitingCounts(t *testing.T) {
+	var calls [5]atomic.Int64
+	figures, err := Compare(Plan{Cores: 1, Rounds: 3, Span: time.Millisecond, Callers: 5}, []Contender{{"waits", func(worker, n int) error {
+		calls[worker].Add(1)
+		time.Sleep(time.Duration(n) * time.Millisecond)
+		return nil
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range calls {
+		if calls[i].Load() != calls[0].Load() {
+			t.Errorf("caller %d was called %d times, the first %d times", i, calls[i].Load(), calls[0].Load())
+		}
+	}
+	if ns := figures[0].Nanos; ns < 200_000 {
+		t.Errorf("%.0f ns for an operation; five callers that wait for a millisecond each come to 200 000 at least", ns)
+	}
+}
+
 func TestAllocationsAreCountedPerOperation(t *testing.T) {
 	figures, err := Compare(Plan{Cores: 1, Rounds: 3, Span: time.Millisecond}, []Contender{
 		{"three", func(_, n int) error {
