@@ -104,4 +104,3 @@ func TestHowManyAreNeeded(t *testing.T) {
 		}
 	}
 }
-
