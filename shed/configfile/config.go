@@ -149,7 +149,7 @@ func (c *Config) read(o object, folder string) {
 		c.Store = store(s, folder)
 	}
 	if s, ok := o.section("pumpkin"); ok {
-		c.Pumpkin = pumpkin(s, folder)
+		c.Pumpkin = pumpkin(s, folder, c.Shed.Health)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spillway-go/spillway/health"
 	banner "github.com/spillway-go/spillway/pumpkin" // the reader of the section is called pumpkin
 )
 
@@ -34,6 +35,10 @@ type Pumpkin struct {
 	TokenFileLine int
 	// AdminHosts are the names under which the admin endpoints may be asked, beside localhost and addresses.
 	AdminHosts []string
+	// Auto are the rules by which items are raised and lowered; RunPumpkin follows them. Nil means by people only.
+	Auto []banner.AutoRule
+	// Redis is where instances share the banner; RunPumpkin joins it.
+	Redis PumpkinRedis
 	// AuditFile is what everything that is done is appended to; empty means none.
 	AuditFile string
 }
@@ -52,11 +57,9 @@ var pumpkinShape = shape{
 		{name: "default_lang", kind: kindText},
 		{name: "templates", kind: kindNamed, in: &templateShape},
 		{name: "file", kind: kindText},
+		{name: "auto", kind: kindSections, in: &autoShape, max: maxAuto},
+		{name: "redis", kind: kindSection, in: &pumpkinRedisShape},
 		{name: "admin", kind: kindSection, in: &adminShape},
-	},
-	later: map[string]string{
-		"auto":  "remove it, and switch features through the admin endpoints",
-		"redis": "remove it: each instance has its own banner",
 	},
 }
 
@@ -81,8 +84,8 @@ var templateShape = shape{keys: []key{
 	{name: "ttl", kind: kindDuration, min: int64(time.Second), max: int64(24 * time.Hour)},
 }}
 
-// pumpkin reads the section pumpkin of a file in folder.
-func pumpkin(o object, folder string) Pumpkin {
+// pumpkin reads the section pumpkin of a file in folder, for a program with this health.
+func pumpkin(o object, folder string, program health.Config) Pumpkin {
 	p := Pumpkin{
 		PollAfter: o.duration("poll_after"), DefaultLang: o.text("default_lang"), File: o.file("file", folder),
 		AdminListen: DefaultAdminListen,
@@ -95,7 +98,12 @@ func pumpkin(o object, folder string) Pumpkin {
 		o.fields["default_lang"].fail(shown(p.DefaultLang)+" is not a language tag", `use one such as "en" or "pt-BR"`)
 		p.DefaultLang = ""
 	}
+	before := len(o.found)
 	p.Templates = o.templates("templates", cmp.Or(p.DefaultLang, "en"))
+	if len(o.found) == before { // else rules would be found to lack what is only wrong
+		p.Auto = o.auto(p.Config(), signalNames(program))
+	}
+	p.Redis = o.bannerRedis(folder)
 	admin, ok := o.section("admin")
 	if !ok {
 		return p

@@ -15,7 +15,7 @@ var live = []string{"Shed", "Pumpkin.PollAfter", "Upstreams", "APIKeysFile"}
 // places are the keys in the file of fields that are called otherwise.
 var places = map[string]string{
 	"Pumpkin.AdminListen": "pumpkin.admin.listen", "Pumpkin.TokenFile": "pumpkin.admin.token_file",
-	"Pumpkin.AdminHosts": "pumpkin.admin.hosts", "Pumpkin.AuditFile": "pumpkin.admin.audit_file",
+	"Pumpkin.Redis": "pumpkin.redis", "Pumpkin.Auto": "pumpkin.auto", "Pumpkin.AdminHosts": "pumpkin.admin.hosts", "Pumpkin.AuditFile": "pumpkin.admin.audit_file",
 }
 
 // restart lists what differs between c, which is in force, and next, and cannot be changed while the program runs.

@@ -275,7 +275,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
 		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s",
 		"store.redis.prefix": redisstore.DefaultPrefix, "store.redis.on_failure": limits.Local.String(), "store.redis.instances": 1.0,
-		"store.redis.heartbeat": false, "store.redis.timeout": redisstore.DefaultTimeout.String(), "pumpkin.default_lang": "en", "pumpkin.admin.listen": DefaultAdminListen,
+		"store.redis.heartbeat": false, "store.redis.cache_refusals": false, "store.redis.timeout": redisstore.DefaultTimeout.String(), "pumpkin.default_lang": "en", "pumpkin.admin.listen": DefaultAdminListen,
 		"limits.per": "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "limits.count": "all", "routes.cost": 1.0,
 		"routes.priority": "critical", "routes.exempt": false, "routes.mode": "enforce",
 	}

@@ -165,7 +165,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 		APIKeysFile: "testdata/keys/keys.yaml",
 		Store: Store{Redis: Redis{
 			URL: "rediss://app@redis.internal.example:6380/2", PasswordFile: "testdata/good/redis.password", Prefix: "shop",
-			OnFailure: limits.Closed, Instances: 3, Heartbeat: true, Timeout: 80 * time.Millisecond,
+			OnFailure: limits.Closed, Instances: 3, Heartbeat: true, Timeout: 80 * time.Millisecond, CacheRefusals: true,
 		}},
 		Pumpkin: Pumpkin{
 			PollAfter: 30 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
@@ -174,7 +174,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				Message:  map[string]string{"de": "Die Suche ist eine Weile aus.", "en": "Search is off for a while."},
 				Features: map[string]banner.Feature{"search": {Off: 1}, "*": {Off: 0.25}}, TTL: 30 * time.Minute,
 			}},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 83,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 84,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

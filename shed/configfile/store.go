@@ -33,6 +33,8 @@ type Redis struct {
 	Heartbeat bool
 	// Timeout is how long a decision may take; 0 means redisstore.DefaultTimeout.
 	Timeout time.Duration
+	// CacheRefusals remembers what Redis refused, see redisstore.Refusals.
+	CacheRefusals bool
 }
 
 var storeShape = shape{keys: []key{
@@ -46,6 +48,7 @@ var redisShape = shape{keys: []key{
 	{name: "on_failure", kind: kindWord, words: failureWords},
 	{name: "instances", kind: kindInteger, min: 1, max: 10_000},
 	{name: "heartbeat", kind: kindBoolean},
+	{name: "cache_refusals", kind: kindBoolean},
 	{name: "timeout", kind: kindDuration, min: int64(time.Millisecond), max: int64(10 * time.Second)},
 }}
 
@@ -58,6 +61,7 @@ func store(o object, folder string) Store {
 	s := Redis{
 		URL: r.text("url"), PasswordFile: r.file("password_file", folder), Prefix: r.text("prefix"),
 		Heartbeat: r.boolean("heartbeat"), Timeout: r.duration("timeout"),
+		CacheRefusals: r.boolean("cache_refusals"),
 	}
 	if s.URL != "" {
 		if err := redisstore.Check(s.URL, redisstore.Config{}); err != nil {
@@ -123,7 +127,13 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 		log.Warn("spillway: store.redis.instances is not set, so it is 1: where several instances share this Redis, each hands out " +
 			"whole quotas while it cannot reach it; set instances, or heartbeat: true")
 	}
-	return guard, func() { guard.Close(); client.Close() }, nil
+	store, end, err := r.layered(guard)
+	if err != nil {
+		guard.Close()
+		client.Close()
+		return nil, nil, err
+	}
+	return store, func() { end(); client.Close() }, nil
 }
 
 // dividesQuotas reports whether some limit is decided here when the store cannot.
