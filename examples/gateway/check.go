@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/configfile"
 )
 
 // The two ways in which other proxies ask. Without one of these prefixes, who names the original address asks as nginx does.
@@ -46,6 +48,15 @@ func newCheck(s *shed.Shedder, p *pumpkin.Pumpkin, log *slog.Logger) (http.Handl
 		decide.ServeHTTP(answer, asked)
 		answer.send(w, nginx)
 	}), nil
+}
+
+// namesClients reports an error where the proxy that asks would be everybody's address.
+func namesClients(cfg *configfile.Config) error {
+	if len(cfg.Shed.Clients.TrustedProxies) == 0 {
+		return errors.New("with -check-listen the proxy that asks would be everybody's address; " +
+			"list its own under clients.trusted_proxies in the file, and let it send X-Forwarded-For")
+	}
+	return nil
 }
 
 // original is the request that the proxy asks about, without a body.

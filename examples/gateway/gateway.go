@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/spillway-go/spillway/examples/internal/operate"
@@ -69,9 +70,13 @@ func open(o options, getenv func(string) string, log *slog.Logger) (*gateway, er
 	if len(g.config.Upstreams) == 0 && o.checkListen == "" {
 		return nil, errors.New("gateway: there is nothing to forward to; name the service with -upstream URL, or give a route of the file an upstream")
 	}
-	if o.checkListen != "" && len(g.config.Shed.Clients.TrustedProxies) == 0 {
-		return nil, errors.New("gateway: with -check-listen the proxy that asks would be everybody's address; " +
-			"list its own under clients.trusted_proxies in the file, and let it send X-Forwarded-For")
+	if o.checkListen != "" {
+		if err := namesClients(g.config); err != nil {
+			return nil, fmt.Errorf("gateway: %w", err)
+		}
+		if g.watch != nil {
+			g.watch.Check = namesClients
+		}
 	}
 	if g.tokens, g.made, err = pumpkin.AdminTokens(g.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
 		if line := g.config.Pumpkin.TokenFileLine; line > 0 {
@@ -178,8 +183,10 @@ func (g *gateway) build(o options, log *slog.Logger) (err error) {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	if err := registry.Register(g.metrics); err != nil {
-		return err
+	for _, c := range []prometheus.Collector{g.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		if err := registry.Register(c); err != nil {
+			return err
+		}
 	}
 	console := operate.Console{
 		Shedder: g.shedder, Pumpkin: g.pumpkin, Draining: g.draining.Load,
@@ -215,7 +222,7 @@ func (g *gateway) public(o options, self net.Addr, log *slog.Logger) (http.Handl
 	}
 	var h http.Handler = protect(g.proxy)
 	if o.peers != "" {
-		p, err := newPeers(o, self, g.shedder, log)
+		p, err := newPeers(o, self, g.shedder, g.proxy, log)
 		if err != nil {
 			return nil, err
 		}

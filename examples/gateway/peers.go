@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
@@ -51,6 +52,8 @@ type peers struct {
 	who     func(*http.Request) middleware.Caller
 	shedder *shed.Shedder
 	reverse *httputil.ReverseProxy
+	proxy   *proxy      // knows what has no end by itself
+	pinsIP  atomic.Bool // whether clients belong together by their addresses although they have keys
 
 	passedOn, received, alone, forged atomic.Int64
 }
@@ -59,13 +62,16 @@ type peers struct {
 type member struct {
 	name string // as all of them call it
 	url  *url.URL
-	rest atomic.Int64 // until when it is left alone, in Unix nanoseconds
+	rest atomic.Int64 // until when it is left alone, in Unix nanoseconds; 0 while it can be reached
 }
 
-func newPeers(o options, self net.Addr, s *shed.Shedder, log *slog.Logger) (*peers, error) {
-	p := &peers{shedder: s}
+func newPeers(o options, self net.Addr, s *shed.Shedder, g *proxy, log *slog.Logger) (*peers, error) {
+	p := &peers{shedder: s, proxy: g}
 	var err error
 	if p.who, err = middleware.Callers(s); err != nil {
+		return nil, err
+	}
+	if err := s.Follow(p.follow); err != nil {
 		return nil, err
 	}
 	for _, text := range strings.Split(o.peers, ",") {
@@ -96,7 +102,7 @@ func newPeers(o options, self net.Addr, s *shed.Shedder, log *slog.Logger) (*pee
 		p.from = p.resolve(log)
 	}
 	p.reverse = &httputil.ReverseProxy{
-		Rewrite: p.rewrite, ErrorHandler: p.fail, Transport: transport(2 * answerWithin),
+		Rewrite: p.rewrite, ModifyResponse: p.answered, ErrorHandler: p.fail, Transport: transport(2 * answerWithin),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	return p, nil
@@ -147,21 +153,49 @@ func (p *peers) wrap(next http.Handler) http.Handler {
 			return
 		}
 		owner := p.owner(r)
-		if owner == nil || owner == p.self || time.Now().UnixNano() < owner.rest.Load() {
-			if owner != nil && owner != p.self {
-				p.alone.Add(1)
-			}
+		if owner == nil || owner == p.self {
+			next.ServeHTTP(w, r)
+			return
+		}
+		worth, probe := owner.worthAsking(time.Now())
+		if !worth {
+			p.alone.Add(1)
 			next.ServeHTTP(w, r)
 			return
 		}
 		p.passedOn.Add(1)
 		body := &untouched{ReadCloser: r.Body}
-		out := r.WithContext(context.WithValue(r.Context(), localKey{}, &local{r, next, owner, body}))
+		ctx := context.WithValue(r.Context(), localKey{}, &local{r, next, owner, body})
+		if probe {
+			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { owner.rest.Store(0) }})
+		}
+		out := r.WithContext(ctx)
 		if r.Body != nil && r.Body != http.NoBody {
 			out.Body = body
 		}
 		p.reverse.ServeHTTP(w, out)
 	})
+}
+
+// worthAsking reports whether m may be asked. After a rest one request finds out whether it is back, and meanwhile the others do not
+// wait for it: a machine that is gone answers nothing at all, and finding that out takes as long as connecting may.
+func (m *member) worthAsking(now time.Time) (worth, probe bool) {
+	until := m.rest.Load()
+	if until == 0 {
+		return true, false
+	}
+	probe = now.UnixNano() >= until && m.rest.CompareAndSwap(until, now.Add(connectWithin+peerRest).UnixNano())
+	return probe, probe
+}
+
+// answered takes note of answers that would never end.
+func (p *peers) answered(res *http.Response) error {
+	asked := res.Request.Context().Value(localKey{}).(*local).request
+	upgraded := res.StatusCode == http.StatusSwitchingProtocols
+	if upgraded || endless(res) || p.proxy.table.Load().find(asked).longLived {
+		res.Body = p.proxy.streams.add(res.Body, upgraded)
+	}
+	return nil
 }
 
 // local is how to decide a request here.
@@ -219,6 +253,9 @@ func (p *peers) owner(r *http.Request) *member {
 	key := ""
 	switch caller.By {
 	case "api_key": // the client's name differs from process to process, the key does not
+		if caller.IP.IsValid() && p.pinsIP.Load() {
+			return pick(p.members, "ip:"+caller.IP.String())
+		}
 		key = "key:" + r.Header.Get(orElse(p.shedder.Clients().APIKeyHeader, "X-API-Key"))
 	case "ip":
 		key = "ip:" + caller.IP.String()
@@ -226,6 +263,15 @@ func (p *peers) owner(r *http.Request) *member {
 		return nil
 	}
 	return pick(p.members, key)
+}
+
+// follow finds out what clients go by. Where keys are only labels and a rule counts by address, whoever makes up keys would else be
+// counted by each member in turn, and have as many quotas.
+func (p *peers) follow(cfg shed.Config) (func(), error) {
+	pins := cfg.Clients.APIKeys == nil && slices.ContainsFunc(cfg.Limits, func(l shed.Limit) bool {
+		return l.Per == shed.PerIP || l.Per == shed.PerIPPrefix
+	})
+	return func() { p.pinsIP.Store(pins) }, nil
 }
 
 // pick is rendezvous hashing: each member draws a number from its name and the key, and the highest has it (Thaler and

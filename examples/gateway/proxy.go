@@ -108,26 +108,17 @@ func (g *proxy) rewrite(pr *httputil.ProxyRequest) {
 	if pr.In.Header["User-Agent"] == nil {
 		pr.Out.Header.Set("User-Agent", "") // none, rather than Go's
 	}
+	upgrades(pr.Out.Header)
 	g.forwarded(pr)
-}
-
-// addresses are fields in which services are told who asks. From a client they would be a claim.
-var addresses = []string{
-	"X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For",
 }
 
 // forwarded tells the upstream who asks. What came from a trusted proxy in the one field that is believed goes on, with the proxy
 // added; everything else of that kind is dropped.
 func (g *proxy) forwarded(pr *httputil.ProxyRequest) {
 	clients := g.shedder.Clients()
-	believed := http.CanonicalHeaderKey(clients.Forwarded)
 	trusted := isTrusted(pr.In.RemoteAddr, clients.TrustedProxies)
-	for _, field := range append(addresses, believed) {
-		if field != "" && (!trusted || field != believed) {
-			pr.Out.Header.Del(field)
-		}
-	}
-	if trusted && (clients.Forwarded == "" || clients.Forwarded == "x_forwarded_for") {
+	dropClaims(pr.Out.Header, clients, trusted)
+	if trusted && believed(clients) == "X-Forwarded-For" {
 		pr.Out.Header["X-Forwarded-For"] = pr.In.Header["X-Forwarded-For"]
 	}
 	pr.SetXForwarded()
@@ -139,7 +130,7 @@ func (g *proxy) forwarded(pr *httputil.ProxyRequest) {
 			pr.Out.Header[field] = said
 		}
 	}
-	if clients.Forwarded == "forwarded" {
+	if believed(clients) == "Forwarded" {
 		pr.Out.Header["Forwarded"] = append(slices.Clone(pr.In.Header["Forwarded"]), forwardedBy(pr.In))
 	}
 }
@@ -169,10 +160,15 @@ func (g *proxy) answered(res *http.Response) error {
 	res.Header.Del("Pumpkin-Rev") // ours is set already
 	to := res.Request.Context().Value(targetKey{}).(target)
 	upgraded := res.StatusCode == http.StatusSwitchingProtocols
-	if upgraded || to.longLived || strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+	if upgraded || to.longLived || endless(res) {
 		res.Body = g.streams.add(res.Body, upgraded)
 	}
 	return nil
+}
+
+// endless tells answers that go on for as long as both sides like.
+func endless(res *http.Response) bool {
+	return strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
 }
 
 // failures are the reasons for which an upstream gives no answer.

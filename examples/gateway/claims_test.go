@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spillway-go/spillway/shed"
+)
+
+// A service behind CGI or WSGI cannot tell X_Forwarded_For from X-Forwarded-For: who writes one writes the other.
+func TestNoSpellingOfAClaimReachesTheService(t *testing.T) {
+	back := upstream(t, func(w http.ResponseWriter, r *http.Request) { json.NewEncoder(w).Encode(r.Header) })
+	for _, clients := range []string{"trusted_proxies: [10.0.0.0/8]", "trusted_proxies: [127.0.0.0/8]", "trusted_proxies: [127.0.0.0/8], forwarded: X-Client"} {
+		g := inFront(t, back, "clients: {"+clients+"}")
+		trusted := strings.Contains(clients, "127")
+		fields := []string{"X-Forwarded-Port", "66", "X-Request-Id", "kept", "Spillway-Peer-For", "6.6.6.6:6"}
+		for _, f := range []string{
+			"X_Forwarded_For", "x-forwarded_for", "X.Forwarded.For", "X-Forwarded", "Forwarded-For", "X_Real_IP", "Cf_Connecting-Ip", "X_Forwarded_Proto",
+			"X_Client", "X-Cluster-Client-Ip",
+		} {
+			fields = append(fields, f, "6.6.6.6")
+		}
+		if !trusted {
+			fields = append(fields, "X-Forwarded-User", "6.6.6.6", "X-Forwarded-Prefix", "6.6.6.6")
+		}
+		req := request(t, "GET", g.url("proxy", "/"), "")
+		for i := 0; i < len(fields); i += 2 {
+			req.Header[fields[i]] = []string{fields[i+1]} // as it is spelled
+		}
+		_, body := asked(t, req)
+		var seen http.Header
+		if err := json.Unmarshal([]byte(body), &seen); err != nil {
+			t.Fatal(body)
+		}
+		for f, v := range seen {
+			if strings.Contains(strings.Join(v, ","), "6.6.6.6") && !(f == "X_client" && !strings.Contains(clients, "X-Client")) {
+				t.Errorf("%s: the service sees %s: %s", clients, f, v)
+			}
+		}
+		if seen.Get("X-Request-Id") != "kept" || (seen.Get("X-Forwarded-Port") == "66") != trusted {
+			t.Errorf("%s: the service sees %v", clients, seen)
+		}
+	}
+}
+
+// The one field has many spellings in the file and one on the wire.
+func TestTheBelievedFieldGoesOnHoweverTheFileSpellsIt(t *testing.T) {
+	for spelling, want := range map[string]string{
+		"": "X-Forwarded-For", "x_forwarded_for": "X-Forwarded-For", "X-Forwarded-For": "X-Forwarded-For", "x-forwarded-for": "X-Forwarded-For",
+		"forwarded": "Forwarded", "Forwarded": "Forwarded", "CF-Connecting-IP": "Cf-Connecting-Ip",
+	} {
+		if got := believed(shed.Clients{Forwarded: spelling}); got != want {
+			t.Errorf("%q: %s, want %s", spelling, got, want)
+		}
+	}
+}
+
+// After an upgrade to HTTP/2 all further requests would pass uncounted.
+func TestNobodyTunnelsRequestsPastTheRules(t *testing.T) {
+	back := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s|%s|%s", r.Header.Get("Upgrade"), r.Header.Get("Http2-Settings"), r.Header.Get("Connection"))
+	})
+	g := inFront(t, back, "")
+	for protocol, want := range map[string]string{
+		"h2c": "||", "H2C": "||", "websocket, h2c": "||", "HTTP/2.0": "||", "TLS/1.2": "||", "websocket": "websocket||Upgrade", "tail/2": "tail/2||Upgrade",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(g.url("proxy", ""), "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: %s\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n", protocol)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if string(body) != want || err != nil {
+			t.Errorf("%s: the service is asked for %q, want %q (%v)", protocol, body, want, err)
+		}
+		conn.Close()
+	}
+}
