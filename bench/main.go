@@ -37,6 +37,7 @@ var commands = []command{
 	{"suite", "all scenarios, one verdict", suiteCommand},
 	{"compare", "two result files: better, worse, or noise", compareCommand},
 	{"report", "result files as HTML, JUnit XML, Markdown", reportCommand},
+	{"gameday", "a bad day of two gateways: everything on, everything broken once", gamedayCommand},
 	{"list", "the scenarios, with their criteria", listCommand},
 }
 

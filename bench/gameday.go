@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spillway-go/spillway/bench/gameday"
+	"github.com/spillway-go/spillway/bench/judge"
+)
+
+// gamedayCommand plays a bad day against two gateways, and says what their users saw.
+func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
+	f := flags("gameday", log)
+	quick := f.Bool("quick", false, "acts as short as their verdicts allow: under 4 minutes instead of under 15")
+	html := f.String("html", "", "write a report with the timeline to this `file`")
+	keep := f.Bool("keep", false, "keep the folder with the configuration, the keys and what every program said")
+	only := f.String("acts", "", "play only these acts, as `names` with commas between them")
+	if err := parse(f, args, 0); err != nil {
+		return 0, err
+	}
+	var page *os.File
+	if *html != "" { // before the day, which is too long to lose
+		var err error
+		if page, err = os.Create(*html); err != nil {
+			return 0, usage{err}
+		}
+		defer page.Close()
+	}
+	o := gameday.Options{Quick: *quick, Keep: *keep, Log: out}
+	if *only != "" {
+		o.Acts = strings.Split(*only, ",")
+	}
+	report, err := gameday.Run(ctx, o)
+	if err != nil {
+		if gameday.Usage(err) {
+			return 0, usage{err}
+		}
+		return 0, err
+	}
+	if page != nil {
+		if err := report.HTML(page); err != nil {
+			return 0, err
+		}
+	}
+	passed, failed, invalid := report.Count(judge.Pass), report.Count(judge.Fail), report.Count(judge.Invalid)
+	fmt.Fprintf(out, "\n%d verdicts passed, %d failed, %d invalid\n", passed, failed, invalid)
+	switch {
+	case failed > 0:
+		return exitFail, nil
+	case invalid > 0 || report.Partial:
+		return exitInvalid, nil
+	}
+	return exitPass, nil
+}

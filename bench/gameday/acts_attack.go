@@ -1,0 +1,146 @@
+package gameday
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lorisWithin is how long a gateway may bear a client that sends its request byte by byte: ten seconds, and what the machine is late.
+const lorisWithin = 15 * time.Second
+
+func lorisAct() *act {
+	return &act{
+		name: "loris", title: "Clients that send their request byte by byte",
+		about:  "A hundred connections send a header a second and never finish; forty more, each with an account and an address of its own, send the body of an order in the same way.",
+		expect: "They cost connections and nothing else: customers are served as ever. The gateway hangs up on those who do not finish their header within ten seconds.",
+		play: func(ctx context.Context, s *scene) error {
+			d := s.day
+			halt := make(chan struct{})
+			var wg sync.WaitGroup
+			var cut atomic.Int64
+			const headers = 100
+			from := time.Now()
+			for i := range headers {
+				wg.Go(func() {
+					if trickle(d.gateways[i%2].listen, loopback(77, 1, byte(i+1)), "GET /items/1 HTTP/1.1\r\nHost: shop\r\n", "X: y\r\n", halt) {
+						cut.Add(1)
+					}
+				})
+			}
+			for i, who := range d.crowd.slow {
+				wg.Go(func() {
+					trickle(d.gateways[i%2].listen, who.from, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Length: 1000\r\nDay-Client: "+who.name+"\r\nX-API-Key: "+who.key+"\r\n\r\n", "x", halt)
+				})
+			}
+			orders := &group{name: "orders", members: d.crowd.searchers, rate: 1, ask: ask{method: http.MethodPost, path: "/orders", body: 32}}
+			s.play(ctx, lorisWithin, append(d.crowd.ordinary(), orders)...)
+			hung := cut.Load()
+			to := time.Now()
+			s.during("slow clients", from, to)
+			close(halt)
+			wg.Wait()
+			s.play(ctx, 6*time.Second, append(d.crowd.ordinary(), orders)...)
+			s.end = time.Now()
+			s.served(.99, "paying")
+			s.served(.95, "free", "orders")
+			s.p99("paying", deadline)
+			s.told()
+			s.hopes("connections cut that did not finish their header", hung == headers, fmt.Sprintf("%d of %d", hung, headers), "all within %v", lorisWithin)
+			s.recovers(to, "paying", "free", "orders")
+			return nil
+		},
+	}
+}
+
+// trickle sends what begins a request and then a little every second, until it is cut off (true) or halt is closed.
+func trickle(addr string, from net.IP, begin, more string, halt <-chan struct{}) (cut bool) {
+	dialer := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: from}}
+	conn, err := dialer.Dial("tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	io.WriteString(conn, begin)
+	buffer := make([]byte, 1024)
+	for {
+		select {
+		case <-halt:
+			return false
+		default:
+		}
+		conn.SetReadDeadline(time.Now().Add(time.Second))
+		if _, err := conn.Read(buffer); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return true
+		}
+		if _, err := io.WriteString(conn, more); err != nil {
+			return true
+		}
+	}
+}
+
+// spare is by how much a gateway may hold more than after its start: connections to Redis and sentinels that it keeps.
+const spare = 40
+
+func eveningAct() *act {
+	return &act{
+		name: "evening", title: "Quiet evening",
+		about:  "Everybody goes home.",
+		expect: "Nothing is left over: nothing in flight, waiting or parked, no stream, Redis decides, nobody is told anything, and no goroutine or descriptor more than after the start.",
+		play: func(ctx context.Context, s *scene) error {
+			d := s.day
+			d.streams.stop()
+			d.crowd.hangUp()
+			if _, err := d.service.control("hangup", nil); err != nil {
+				return err
+			}
+			for _, g := range d.gateways {
+				var v view
+				var held resources
+				rest := func() bool {
+					var err error
+					if v, err = g.look(); err != nil {
+						return false
+					}
+					if held, err = g.holds(); err != nil {
+						return false
+					}
+					st := &v.Shed
+					return st.InFlight == 0 && st.Waiting == 0 && st.Parked == 0 && st.Streams == 0 && v.Gateway.Streams == 0 && v.store().State == "up" &&
+						held.goroutines <= g.atRest.goroutines+spare/4 && held.files <= g.atRest.files+spare && budgets(&v) == 0
+				}
+				begin := time.Now()
+				for !rest() && time.Since(begin) < 20*time.Second && pause(ctx, 100*time.Millisecond) {
+				}
+				st := &v.Shed
+				s.expects(g.name+": in flight, waiting, parked, streams", st.InFlight+st.Waiting+st.Parked+st.Streams+v.Gateway.Streams+budgets(&v) == 0,
+					fmt.Sprintf("%d, %d, %d, %d", st.InFlight, st.Waiting, st.Parked, st.Streams+v.Gateway.Streams+budgets(&v)), "0")
+				s.expects(g.name+": store", v.store().State == "up", v.store().State, "up")
+				s.expects(g.name+": goroutines", held.goroutines <= g.atRest.goroutines+spare/4, fmt.Sprintf("%d, after the start %d", held.goroutines, g.atRest.goroutines), "≤ %d more", spare/4)
+				s.expects(g.name+": descriptors", held.files <= g.atRest.files+spare, fmt.Sprintf("%d, after the start %d", held.files, g.atRest.files), "≤ %d more: connections to Redis that it keeps", spare)
+				s.expects(g.name+": refunds that failed", true, fmt.Sprint(st.RefundErrors), "for information")
+			}
+			c, err := d.service.control("counts", nil)
+			if err != nil {
+				return err
+			}
+			s.expects("inside of the service", c.Waiting == 0, fmt.Sprint(c.Waiting), "0")
+			return nil
+		},
+	}
+}
+
+// budgets is how many long-lived requests are open.
+func budgets(v *view) (n int) {
+	for _, b := range v.Shed.Budgets {
+		n += b.InUse
+	}
+	return n
+}

@@ -1,0 +1,312 @@
+package gameday
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/spillway-go/spillway/examples/demo/browser"
+)
+
+func rollAct() *act {
+	return &act{
+		name: "roll", title: "One gateway is killed, then both are rolled",
+		about:  "A gateway is killed as if its machine were lost, and started again. Then one after the other is asked to end, does so, and is started anew, as when a new version is rolled out.",
+		expect: "The load balancer sends everybody to the one that is left. A gateway that is asked to end finishes what runs and exits with 0. Quotas are in Redis, so that nobody gets a new one; streams come back by themselves.",
+		play: func(ctx context.Context, s *scene) error {
+			d := s.day
+			if _, err := d.service.control("reset", nil); err != nil {
+				return err
+			}
+			greedy := &group{name: "greedy", members: d.crowd.greedy, rate: 30, ask: ask{method: http.MethodGet, path: "/items/1"}}
+			done, stop := make(chan struct{}), make(chan struct{})
+			go func() { // customers come as long as it takes
+				defer close(done)
+				for {
+					s.play(ctx, 2*time.Second, append(d.crowd.ordinary(), greedy)...)
+					select {
+					case <-stop:
+						return
+					case <-ctx.Done():
+						return
+					default:
+					}
+				}
+			}()
+			err := d.roll(ctx, s)
+			to := time.Now()
+			pause(ctx, 7*time.Second)
+			close(stop)
+			<-done
+			if err != nil {
+				return err
+			}
+			s.end = time.Now()
+			s.served(.99, "paying")
+			s.served(.99, "free")
+			s.p99("paying", deadline)
+			s.told()
+			c, err := d.service.control("counts", nil)
+			if err != nil {
+				return err
+			}
+			// An answer that was lost with the gateway is asked for again: that one was charged twice, never once too little.
+			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.greedy)...)
+			s.recovers(to, "paying", "free")
+			return nil
+		},
+	}
+}
+
+// roll kills a gateway and starts it again, then ends and starts one after the other.
+func (d *day) roll(ctx context.Context, s *scene) error {
+	if !pause(ctx, 2*time.Second) {
+		return ctx.Err()
+	}
+	from := time.Now()
+	d.gateways[0].kill()
+	pause(ctx, d.length(2*time.Second, 5*time.Second))
+	if err := d.gateways[0].start(); err != nil {
+		return err
+	}
+	s.during("gateway-a is gone", from, time.Now())
+	for _, g := range d.gateways {
+		if !pause(ctx, 2*time.Second) {
+			return ctx.Err()
+		}
+		from := time.Now()
+		err := g.stop()
+		took := time.Since(from)
+		s.expects(g.name+" ends when asked", err == nil, fmt.Sprintf("%v after %v", orZero(err), took.Round(10*time.Millisecond)), "exit 0")
+		s.hopes("within its time", took <= 10*time.Second, took.Round(10*time.Millisecond).String(), "≤ 10s")
+		if err := g.start(); err != nil {
+			return err
+		}
+		s.during(g.name+" is rolled", from, time.Now())
+	}
+	return nil
+}
+
+func orZero(err error) string {
+	if err == nil {
+		return "exit 0"
+	}
+	return err.Error()
+}
+
+func reloadAct() *act {
+	return &act{
+		name: "reload", title: "New rules in the middle of a flood, then a bad file",
+		about:  "While forty clients ask far more than they may, the file is replaced by one that halves their quota. Then by one with a mistake, then by the first.",
+		expect: "The new numbers hold for all, in both gateways, and nobody gets a fresh quota from the change. The file with the mistake changes nothing and is reported. Nobody is disturbed.",
+		play: func(ctx context.Context, s *scene) error {
+			d := s.day
+			defer d.configure(usual)
+			if _, err := d.service.control("reset", nil); err != nil {
+				return err
+			}
+			flood := &group{name: "flood", members: d.crowd.flood, rate: 8, ask: ask{method: http.MethodGet, path: "/items/1"}}
+			done, stop := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				for {
+					s.play(ctx, time.Second, append(d.crowd.ordinary(), flood)...)
+					select {
+					case <-stop:
+						return
+					case <-ctx.Done():
+						return
+					default:
+					}
+				}
+			}()
+			from := time.Now()
+			err := d.reload(s)
+			s.during("files change", from, time.Now())
+			close(stop)
+			<-done
+			if err != nil {
+				return err
+			}
+			s.end = time.Now()
+			s.served(.99, "paying")
+			s.p99("paying", deadline)
+			s.told()
+			c, err := d.service.control("counts", nil)
+			if err != nil {
+				return err
+			}
+			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.flood)...)
+			return nil
+		},
+	}
+}
+
+// reload replaces the file three times and waits for what becomes of it.
+func (d *day) reload(s *scene) error {
+	rule := func(want string) func() bool {
+		return func() bool {
+			for _, g := range d.gateways {
+				v, err := g.look()
+				if err != nil {
+					return false
+				}
+				for _, r := range v.Shed.Rules {
+					if r.Name == "per-client" && !strings.Contains(r.Rule, want) {
+						return false
+					}
+				}
+			}
+			return true
+		}
+	}
+	time.Sleep(d.length(time.Second, 5*time.Second))
+	begin := time.Now()
+	if err := d.configure(tighter); err != nil {
+		return err
+	}
+	if err := await("the new rule in both gateways", rule(fmt.Sprint(tighter.Free.Capacity))); err != nil {
+		return err
+	}
+	took := time.Since(begin)
+	s.hopes("new rules hold in both gateways after", took <= 5*time.Second, took.Round(10*time.Millisecond).String(), "≤ 5s")
+	text := strings.Replace(settings(usual, d.redisURL(), d.live.addr()), "refill: 10/s", "refill: 10 per second", 1)
+	if err := write(d.dir, "gateway.yaml", text); err != nil {
+		return err
+	}
+	refused := func() bool {
+		for _, g := range d.gateways {
+			log, err := os.ReadFile(g.log)
+			if err != nil || !strings.Contains(string(log), filepath.Join(d.dir, "gateway.yaml")+":") {
+				return false
+			}
+		}
+		return true
+	}
+	if err := await("the report of the mistake", refused); err != nil {
+		return err
+	}
+	s.expects("the mistake changes nothing", rule(fmt.Sprint(tighter.Free.Capacity))(), "the rules of before hold", "in both gateways")
+	if err := d.configure(usual); err != nil {
+		return err
+	}
+	return await("the first rules again", rule(fmt.Sprint(usual.Free.Capacity)))
+}
+
+// searchItem is what the person on call puts up.
+const searchItem = `{"severity":"major","message":{"en":"Search is out of order."},"features":{"search":{"off":1}},"ttl":"10m","reason":"game day"}`
+
+func switchAct() *act {
+	return &act{
+		name: "pumpkin", title: "A feature breaks, and is switched off by hand",
+		about:  "Searches fail. The person on call puts up a pumpkin that says so and switches the feature off, and takes it down when search works again. A browser has the shop's page open; a partner's program follows the document.",
+		expect: "The browser shows the banner, and the partner stops calling, within one poll (at most 6 s). Who calls all the same is told the same words with 503. When it is cleared, banner and refusals go.",
+		play: func(ctx context.Context, s *scene) error {
+			d := s.day
+			defer d.service.set(1)
+			defer d.both(func(g *gateway) error { return g.operate(http.MethodDelete, "/items/search", "") })
+			tab, end, err := browser.Open(ctx, 800, 600)
+			if err != nil {
+				return err
+			}
+			defer end()
+			if err := chromedp.Do(tab, chromedp.Navigate("http://"+d.gateways[0].listen+"/")); err != nil {
+				return err
+			}
+			search := &group{name: "searchers", members: d.crowd.searchers, rate: 2, ask: ask{method: http.MethodGet, path: "/search"}}
+			done, stop := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				for {
+					s.play(ctx, time.Second, append(d.crowd.ordinary(), search)...)
+					select {
+					case <-stop:
+						return
+					case <-ctx.Done():
+						return
+					default:
+					}
+				}
+			}()
+			err = d.switchOff(tab, s)
+			close(stop)
+			<-done
+			if err != nil {
+				return err
+			}
+			s.end = time.Now()
+			s.served(.99, "paying")
+			s.served(.99, "free")
+			s.p99("paying", deadline)
+			off, spared := 0, 0
+			for _, one := range s.of("searchers", "partner") {
+				switch {
+				case one.reason == "feature_off" && one.status == http.StatusServiceUnavailable && one.after >= 1:
+					off++
+				case one.status == notCalled:
+					spared++
+				}
+			}
+			s.expects("who called all the same was told", off > 0, fmt.Sprintf("%d × 503 feature_off with Retry-After", off), "> 0")
+			s.expects("calls that the partner left alone", spared > 0, fmt.Sprint(spared), "> 0")
+			s.recovers(s.marks[len(s.marks)-1].to, "paying", "free", "searchers")
+			return nil
+		},
+	}
+}
+
+// seen is how long a page may take to show what has changed: the longest wait between two polls, and what it takes to look.
+const seen = 6*time.Second + 1500*time.Millisecond
+
+// switchOff breaks the search, puts the pumpkin up and takes it down.
+func (d *day) switchOff(tab context.Context, s *scene) error {
+	const banner = `document.querySelector("pumpkin-banner").shadowRoot.textContent.includes("Search is out of order.")`
+	becomes := func(expression string) (time.Duration, error) {
+		begin := time.Now()
+		_, err := chromedp.Run(tab, chromedp.Poll[any](expression, chromedp.WithPollingTimeout(patience)))
+		return time.Since(begin), err
+	}
+	if _, err := becomes(`window.pumpkin && pumpkin.state`); err != nil {
+		return err
+	}
+	from := time.Now()
+	if err := d.service.set(1, "search"); err != nil {
+		return err
+	}
+	time.Sleep(d.length(time.Second, 5*time.Second))
+	if err := d.both(func(g *gateway) error { return g.operate(http.MethodPut, "/items/search", searchItem) }); err != nil {
+		return err
+	}
+	took, err := becomes(banner)
+	if err != nil {
+		return err
+	}
+	s.hopes("the browser shows the banner after", took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
+	begin := time.Now()
+	if err := await("the partner knows", func() bool { return d.crowd.news.Blocked("search") }); err != nil {
+		return err
+	}
+	took += time.Since(begin)
+	s.hopes("the partner's program knows after", took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
+	time.Sleep(time.Second)
+	if err := d.service.set(1); err != nil {
+		return err
+	}
+	if err := d.both(func(g *gateway) error { return g.operate(http.MethodDelete, "/items/search", "") }); err != nil {
+		return err
+	}
+	s.during("search is off", from, time.Now())
+	took, err = becomes(`!(` + banner + `) && !pumpkin.blocked("search")`)
+	if err != nil {
+		return err
+	}
+	s.hopes("the banner is gone after", took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
+	time.Sleep(3 * time.Second) // for the three seconds in which everybody has to be served
+	return nil
+}

@@ -1,0 +1,148 @@
+package gameday
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// spending is what the acts about Redis add to an ordinary day: payments far above their strict rule, so that it has to refuse,
+// and a greedy client, so that the rule per client has to.
+func (d *day) spending() []*group {
+	groups := d.crowd.ordinary()
+	for _, g := range groups {
+		if g.name == "payments" {
+			g.rate = 5
+		}
+	}
+	return append(groups, &group{name: "greedy", members: d.crowd.greedy, rate: 30, ask: ask{method: http.MethodGet, path: "/items/1"}})
+}
+
+// stores waits until both gateways say that their store is in the state, and returns how long that took.
+func (d *day) stores(state string, since time.Time) (time.Duration, error) {
+	err := await("the store is "+state, func() bool {
+		for _, g := range d.gateways {
+			v, err := g.look()
+			if err != nil || (v.store().State == "up") != (state == "up") {
+				return false
+			}
+		}
+		return true
+	})
+	return time.Since(since), err
+}
+
+// trouble plays what the acts about Redis have in common: ordinary customers and those who spend while Redis is in trouble, then the
+// same after it. cause begins the trouble and mend ends it; it returns when Redis can answer again. losses is how often balances may
+// have been filled anew.
+func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64, cause, mend func() error) error {
+	d := s.day
+	if _, err := d.service.control("reset", nil); err != nil {
+		return err
+	}
+	s.play(ctx, 2*time.Second, d.spending()...)
+	from := time.Now()
+	if err := cause(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.play(ctx, lasts, d.spending()...)
+	}()
+	noticed, err := d.stores("down", from)
+	<-done
+	if err != nil {
+		_ = mend() // the first error counts
+		return err
+	}
+	if err := mend(); err != nil {
+		return err
+	}
+	to := time.Now()
+	s.during("Redis is gone", from, to)
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		s.play(ctx, 7*time.Second, d.spending()...)
+	}()
+	back, err := d.stores("up", to)
+	<-done
+	if err != nil {
+		return err
+	}
+	s.end = time.Now()
+	s.hopes("both gateways noticed", noticed <= 2*time.Second, noticed.Round(10*time.Millisecond).String(), "≤ 2s")
+	s.hopes("Redis decides again after", back <= 2*time.Second, back.Round(10*time.Millisecond).String(), "≤ 1 s, and what it takes to look")
+	s.served(.99, "paying")
+	s.served(.99, "free")
+	s.p99("paying", deadline)
+	s.told()
+	c, err := d.service.control("counts", nil)
+	if err != nil {
+		return err
+	}
+	// What an outage may cost: the shares of all instances together are one capacity, and losing the data is another.
+	s.within("per-client", usual.Free, 1+losses, c, "items", names(d.crowd.greedy)...)
+	c.Arrived["all pay"] = c.Arrived["payer-0 pay"] + c.Arrived["payer-1 pay"]
+	s.within("payments (strict)", usual.Payments, losses, c, "pay", "all")
+	closed := 0
+	for _, one := range s.of("payments") {
+		if one.status == http.StatusServiceUnavailable && one.reason == "store_unavailable" {
+			closed++
+		}
+	}
+	s.expects("payments were refused rather than uncounted while Redis was gone", closed > 0, fmt.Sprintf("%d × 503 store_unavailable", closed), "> 0")
+	s.recovers(to, "paying", "free")
+	return nil
+}
+
+func pausedAct() *act {
+	return &act{
+		name: "paused", title: "Redis hangs",
+		about:  "The process of Redis is stopped: connections stay, nothing is answered. Meanwhile one client and the payments ask for more than their rules allow. Then it goes on.",
+		expect: "Nobody waits for Redis. Rules go on in each gateway with its half of the quota; payments, whose rule is strict, are refused with 503. When Redis answers it decides again.",
+		play: func(ctx context.Context, s *scene) error {
+			r := s.day.redis
+			defer r.Master.Cont()
+			return s.trouble(ctx, s.day.length(3*time.Second, 4*time.Second), 0,
+				func() error { r.Master.Stop(); return nil }, func() error { r.Master.Cont(); return nil })
+		},
+	}
+}
+
+func restartedAct() *act {
+	return &act{
+		name: "restarted", title: "Redis is killed, and comes back empty",
+		about:  "The process of Redis is killed and started anew without its data some seconds later, before its replica takes over.",
+		expect: "As when it hangs. All balances are full again when it is back: one capacity for each client, as the documentation says, and no more.",
+		play: func(ctx context.Context, s *scene) error {
+			r := s.day.redis
+			return s.trouble(ctx, 3*time.Second, 1, func() error { r.Master.Kill(); return nil }, func() error { return r.Master.Relaunch() })
+		},
+	}
+}
+
+func failoverAct() *act {
+	return &act{
+		name: "failover", title: "Redis is lost, its replica takes over",
+		about:  "The process of Redis is killed and stays away. The sentinels make its replica the master; later the old one comes back as the replica's replica.",
+		expect: "Until the replica takes over each gateway decides by itself; then Redis decides again, at another address, without a restart of anything. What had not reached the replica is forgotten: at most a capacity.",
+		play: func(ctx context.Context, s *scene) error {
+			r := s.day.redis
+			err := s.trouble(ctx, masterDown, 1, func() error { r.Master.Kill(); return nil }, func() error {
+				return await("the promotion of the replica", func() bool { return r.IsMaster(r.Replica) })
+			})
+			if r.Master.Down() {
+				if err := r.Master.Relaunch(); err != nil {
+					return err
+				}
+			}
+			if err == nil {
+				r.Master, r.Replica = r.Replica, r.Master // for what comes after
+			}
+			return err
+		},
+	}
+}

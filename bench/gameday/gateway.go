@@ -1,0 +1,173 @@
+package gameday
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/limits"
+	"github.com/spillway-go/spillway/pumpkin"
+	"github.com/spillway-go/spillway/shed"
+)
+
+// gatewayPackage is the program that the day is about.
+const gatewayPackage = "github.com/spillway-go/spillway/examples/gateway"
+
+// buildGateway builds it from this repository, as its users do: without the race detector.
+func buildGateway(ctx context.Context, dir string) (string, error) {
+	bin := filepath.Join(dir, "gateway")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, gatewayPackage).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("gameday: the gateway cannot be built: %w: %s", err, out)
+	}
+	return bin, nil
+}
+
+// gateway is one instance. It keeps its addresses over all its lives.
+type gateway struct {
+	*process
+	bin, dir, name       string
+	listen, admin, token string
+	upstream             string
+	atRest               resources // of this life, before it had anything to do
+}
+
+// resources are what a process holds.
+type resources struct{ goroutines, files int }
+
+// start begins a life and returns when it is ready.
+func (g *gateway) start() error {
+	p, err := launch(g.dir, g.name, []string{g.bin, "-config", filepath.Join(g.dir, "gateway.yaml"), "-upstream", "http://" + g.upstream,
+		"-listen", g.listen, "-admin", g.admin}, nil)
+	if err != nil {
+		return err
+	}
+	g.process = p
+	if _, err := p.hears("everything else goes"); err != nil {
+		p.kill()
+		return err
+	}
+	if err := await(g.name+" is ready", func() bool { return g.get("/readyz", nil) == nil }); err != nil {
+		p.kill()
+		return err
+	}
+	g.atRest, err = g.holds()
+	return err
+}
+
+// view is what the debug view says.
+type view struct {
+	Shed    shed.Status    `json:"shed"`
+	Pumpkin pumpkin.Status `json:"pumpkin"`
+	Gateway struct {
+		Streams int `json:"streams"`
+	} `json:"gateway"`
+}
+
+// store is the state of the shared store.
+func (v *view) store() limits.Report {
+	if v.Shed.Store == nil {
+		return limits.Report{}
+	}
+	return *v.Shed.Store
+}
+
+// get reads a page of the admin listener; into is what its JSON goes to, or a *string for the text.
+func (g *gateway) get(path string, into any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.admin+path, nil)
+	if err != nil {
+		return err
+	}
+	r.Close = true
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("gameday: %s: %s answers %s", g.name, path, res.Status)
+	}
+	switch into := into.(type) {
+	case nil:
+		return nil
+	case *string:
+		*into = string(text)
+		return nil
+	}
+	return json.Unmarshal(text, into)
+}
+
+// look reads the debug view.
+func (g *gateway) look() (v view, err error) { return v, g.get("/debug/spillway", &v) }
+
+// operate does what a person on call does at the pumpkin's admin endpoint.
+func (g *gateway) operate(method, path, body string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+g.admin+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Close = true
+	r.Header.Set("Authorization", "Bearer "+g.token)
+	r.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= 300 {
+		text, _ := io.ReadAll(res.Body)
+		return fmt.Errorf("gameday: %s: %s %s answers %s: %s", g.name, method, path, res.Status, text)
+	}
+	return nil
+}
+
+// holds counts the goroutines and the open files of the process.
+func (g *gateway) holds() (r resources, err error) {
+	var text string
+	if err := g.get("/metrics", &text); err != nil {
+		return r, err
+	}
+	r.goroutines = -1
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(line, "go_goroutines "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err != nil {
+				return r, err
+			}
+			r.goroutines = int(n)
+		}
+	}
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.cmd.Process.Pid))
+	if err != nil { // there is no /proc
+		r.files = -1
+		return r, nil
+	}
+	r.files = len(files)
+	return r, nil
+}
+
+// await waits until done is true. It is for what comes by itself.
+func await(what string, done func() bool) error {
+	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(20 * time.Millisecond) {
+		if done() {
+			return nil
+		}
+	}
+	return fmt.Errorf("gameday: %s did not come within %v", what, patience)
+}

@@ -1,0 +1,137 @@
+package gameday
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spillway-go/spillway/examples/demo/browser"
+	"github.com/spillway-go/spillway/internal/redistest"
+)
+
+// masterDown is how long a silent Redis is borne before its replica takes over.
+const masterDown = 6 * time.Second
+
+// stage is the small production: everything that runs.
+type stage struct {
+	dir      string
+	redis    *redistest.Sentinels
+	service  *service
+	live     *live
+	gateways []*gateway
+	balancer *balancer
+	crowd    *crowd
+	token    string
+	undo     []func()
+}
+
+// missing says what of the day's programs is not installed.
+func missing() error {
+	for _, p := range []struct{ program, with string }{
+		{"redis-server", "apt-get install -y redis-server"},
+		{"python3", "apt-get install -y python3"},
+		{"go", "https://go.dev/dl"},
+	} {
+		if _, err := exec.LookPath(p.program); err != nil {
+			return errUsage{errors.New("gameday: " + p.program + " is not installed; install it with: " + p.with)}
+		}
+	}
+	if _, err := browser.Find(); err != nil {
+		return errUsage{errors.New("gameday: Chromium is not installed; install it with: apt-get install -y chromium")}
+	}
+	return nil
+}
+
+// redisURL is what the gateways' file says.
+func (s *stage) redisURL() string {
+	hosts := strings.Join(s.redis.Addrs(), ",")
+	return "redis+sentinel://" + hosts + "/0?master_name=" + s.redis.Name
+}
+
+// end ends everything, the last first. It may be called at any time.
+func (s *stage) end() {
+	for i := len(s.undo) - 1; i >= 0; i-- {
+		s.undo[i]()
+	}
+	s.undo = nil
+}
+
+// setUp starts everything. What was started before an error is for end.
+func (s *stage) setUp(ctx context.Context, say func(string, ...any)) (err error) {
+	say("building the gateway")
+	bin, err := buildGateway(ctx, s.dir)
+	if err != nil {
+		return err
+	}
+	say("starting Redis with a replica and three sentinels, a service in Python, one in Go, two gateways")
+	if s.redis, err = redistest.StartSentinels(s.dir, masterDown); err != nil {
+		return err
+	}
+	s.undo = append(s.undo, s.redis.Kill)
+	if s.service, err = startService(s.dir, "service"); err != nil {
+		return err
+	}
+	s.undo = append(s.undo, s.service.kill)
+	if s.live, err = startLive(); err != nil {
+		return err
+	}
+	s.undo = append(s.undo, func() { s.live.server.Close() })
+	s.token = rand.Text() + rand.Text()
+	if err := write(s.dir, "admin.token", s.token+"\n"); err != nil {
+		return err
+	}
+	if err := s.configure(usual); err != nil {
+		return err
+	}
+	s.crowd = newCrowd()
+	if s.crowd.keys, err = makeKeys(s.dir, s.crowd.accounts()); err != nil {
+		return err
+	}
+	var addrs []string
+	for _, name := range []string{"gateway-a", "gateway-b"} {
+		g := &gateway{bin: bin, dir: s.dir, name: name, token: s.token, upstream: s.service.addr}
+		if g.listen, err = freePort(); err != nil {
+			return err
+		}
+		if g.admin, err = freePort(); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := g.start(); err != nil {
+			return err
+		}
+		s.undo = append(s.undo, func() { _ = g.stop() }) // how it ends is the business of an act
+		s.gateways, addrs = append(s.gateways, g), append(addrs, g.listen)
+	}
+	s.balancer = newBalancer(addrs...)
+	s.undo = append(s.undo, s.crowd.close)
+	return s.crowd.open(s.balancer)
+}
+
+// configure writes the gateways' file.
+func (s *stage) configure(r rules) error {
+	return write(s.dir, "gateway.yaml", settings(r, s.redisURL(), s.live.addr()))
+}
+
+// both does something with every gateway that runs, and returns the first error.
+func (s *stage) both(do func(*gateway) error) error {
+	for _, g := range s.gateways {
+		if err := do(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newDir makes the day's folder.
+func newDir() (string, error) { return os.MkdirTemp("", "spillway-gameday-") }
+
+// loopback is an address of this machine.
+func loopback(a, b, c byte) net.IP { return net.IPv4(127, a, b, c) }
