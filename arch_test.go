@@ -26,7 +26,7 @@ var rooms = map[string][]string{
 	"pumpkin":              {},
 	"pumpkin/redispumpkin": {"pumpkin", "github.com/redis/go-redis/v9"},
 	"shed":                 {"limits", "limits/concurrency", "queue", "health"},
-	"shed/configfile":      {"shed", "limits", "limits/redisstore", "limits/concurrency", "queue", "health", "pumpkin", "github.com/goccy/go-yaml"},
+	"shed/configfile":      {"shed", "limits", "limits/redisstore", "limits/concurrency", "queue", "health", "pumpkin", "pumpkin/redispumpkin", "github.com/goccy/go-yaml"},
 	"shed/telemetry":       {"shed", "limits", "pumpkin", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel"},
 	"middleware":           {"shed", "pumpkin", "limits", "middleware"},
 	"middleware/echomw":    {"middleware", "shed", "limits", "github.com/labstack/echo/v4"},

@@ -132,36 +132,56 @@ func NewAuto(p *Pumpkin, c AutoConfig) (*Auto, error) {
 	if c.Signals == nil || len(c.Rules) == 0 {
 		return nil, errors.New("pumpkin: automation needs Rules and Signals")
 	}
-	a := &Auto{p: p, c: c, stop: make(chan struct{})}
-	trial := newBoard(p.current.Load().board.epoch, p.current.Load().board.lang, 15, 60)
-	for _, r := range c.Rules {
-		r = r.withDefaults()
-		r.When = maps.Clone(r.When)
-		if err := r.validate(); err != nil {
-			return nil, fmt.Errorf("pumpkin: automation %q: %w", r.ID, err)
-		}
-		text, ok := p.Template(r.Template)
-		if !ok {
-			return nil, fmt.Errorf("pumpkin: automation %q: there is no prepared text %q; there are %s", r.ID, r.Template, strings.Join(p.Templates(), ", "))
-		}
-		if slices.ContainsFunc(a.rules, func(o *autoRule) bool { return o.ID == r.ID }) {
-			return nil, fmt.Errorf("pumpkin: automation %q is there twice", r.ID)
-		}
-		text.TTL, text.Reason = r.TTL, "trial"
-		var err error
-		if trial, err = trial.raise(time.Now(), held{notice: Notice{ID: r.ID}}, text); err != nil {
-			return nil, fmt.Errorf("pumpkin: automation %q: %w", r.ID, err) // all together must fit
-		}
-		a.rules = append(a.rules, &autoRule{
-			AutoRule: r, text: text,
-			sensor: sensor{enterFor: r.EnterFor, exitFor: r.ExitFor}, stair: stair{minHold: r.MinHold, step: r.Step},
-		})
+	rules, err := checkRules(c.Rules, p.templates, p.current.Load().board.lang)
+	if err != nil {
+		return nil, fmt.Errorf("pumpkin: automation %w", err)
 	}
+	a := &Auto{p: p, c: c, rules: rules, stop: make(chan struct{})}
 	if !p.auto.CompareAndSwap(nil, a) {
 		return nil, errors.New("pumpkin: this one is automated already; give it all rules at once")
 	}
 	a.wg.Go(a.run)
 	return a, nil
+}
+
+// CheckAuto returns why rules cannot be those of a Pumpkin made of c, or nil.
+func (c Config) CheckAuto(rules []AutoRule) error {
+	c = c.withDefaults()
+	templates, err := newTemplates(c.Templates, c.DefaultLang)
+	if err != nil {
+		return err
+	}
+	_, err = checkRules(rules, templates, c.DefaultLang)
+	return err
+}
+
+// checkRules makes rules ready for work, or says which of them cannot work and why.
+func checkRules(rules []AutoRule, templates map[string]Entry, lang string) (ready []*autoRule, err error) {
+	trial := newBoard(newULID(time.Now()), lang, 15, 60)
+	for _, r := range rules {
+		r = r.withDefaults()
+		r.When = maps.Clone(r.When)
+		if err := r.validate(); err != nil {
+			return nil, fmt.Errorf("%q: %w", r.ID, err)
+		}
+		text, ok := templates[r.Template]
+		if !ok {
+			return nil, fmt.Errorf("%q: there is no prepared text %q; there are %s", r.ID, r.Template, strings.Join(slices.Sorted(maps.Keys(templates)), ", "))
+		}
+		if slices.ContainsFunc(ready, func(o *autoRule) bool { return o.ID == r.ID }) {
+			return nil, fmt.Errorf("%q is there twice; give each rule an item of its own", r.ID)
+		}
+		text = text.clone()
+		text.TTL, text.Reason = r.TTL, "trial"
+		if trial, err = trial.raise(time.Now(), held{notice: Notice{ID: r.ID}}, text); err != nil {
+			return nil, fmt.Errorf("%q: %w", r.ID, err) // all together must fit
+		}
+		ready = append(ready, &autoRule{
+			AutoRule: r, text: text,
+			sensor: sensor{enterFor: r.EnterFor, exitFor: r.ExitFor}, stair: stair{minHold: r.MinHold, step: r.Step},
+		})
+	}
+	return ready, nil
 }
 
 // Close stops it.
