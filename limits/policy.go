@@ -28,6 +28,7 @@ type Policy struct {
 
 	onFailure OnFailure
 	strict    bool
+	sharing   Sharing
 }
 
 // NewPolicy gives rule a name. The name must be printable ASCII, for it travels in HTTP headers and metric labels, and not
@@ -53,6 +54,9 @@ func NewPolicy(name string, rule Rule, options ...Option) (*Policy, error) {
 	}
 	if p.onFailure > Closed {
 		return nil, fmt.Errorf("limits: policy %q: the choice %d for a store that fails does not exist; use Local, Open or Closed", name, p.onFailure)
+	}
+	if p.sharing > SharedByLease {
+		return nil, fmt.Errorf("limits: policy %q: the way of sharing %d does not exist; use SharedExactly or SharedByLease", name, p.sharing)
 	}
 	return p, nil
 }

@@ -1,0 +1,463 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/limits"
+)
+
+// leased wraps a store for an instance of its own.
+func leased(t *testing.T, inner limits.Store, cfg LeaseConfig) *Leases {
+	t.Helper()
+	l, err := NewLeases(inner, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+func byLease(t *testing.T, name string, r limits.Rule, options ...limits.Option) *limits.Policy {
+	t.Helper()
+	return named(t, name, r, append(options, limits.Shared(limits.SharedByLease))...)
+}
+
+// remaining is what the store has, whatever lies in blocks.
+func remaining(t *testing.T, f *fake, p *limits.Policy, key string) int64 {
+	t.Helper()
+	d, err := f.Memory.Peek(context.Background(), time.Time{}, single(p, key, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.At(0).Remaining
+}
+
+// busy makes a key so busy that a block lies in l, and returns how much was admitted.
+func busy(t *testing.T, l *Leases, p *limits.Policy, key string) (n int64) {
+	t.Helper()
+	for range 1000 {
+		d := mustTake(t, l, single(p, key, 1))
+		if d.Allowed {
+			n++
+		}
+		if b, ok := l.leases.Load(balanceName{p.Name(), key}); ok && b.(*lease).left > 2 {
+			return n
+		}
+	}
+	t.Fatal("nothing is taken ahead")
+	return 0
+}
+
+var wide = limits.TokenBucket{Capacity: 1000, Refill: limits.PerSecond(100)}
+
+func TestABlockIsSpentWithoutAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		l := leased(t, f, LeaseConfig{Instances: 2})
+		p := byLease(t, "p", wide)
+		used := busy(t, l, p, "k")
+		b, _ := l.leases.Load(balanceName{"p", "k"})
+		asked, left, before := f.asked.Load(), b.(*lease).left, l.hits.Load()
+		if have := remaining(t, f, p, "k"); have != 1000-used-left {
+			t.Errorf("the store has %d, want 1000 less %d that passed and %d ahead", have, used, left)
+		}
+		for i := range left {
+			d := mustTake(t, l, single(p, "k", 1))
+			if v := d.At(0); !d.Allowed || d.Source != limits.FromLease || v.Policy != p || v.Cost != 1 || v.Remaining != 1000-used-i-1 || v.Taken == limits.NotTaken {
+				t.Fatalf("from the block: %v %v %+v", d.Allowed, d.Source, v)
+			}
+		}
+		if n := f.asked.Load() - asked; n != 0 {
+			t.Errorf("the store was asked %d times", n)
+		}
+		if d := mustTake(t, l, single(p, "k", 1)); d.Source != limits.FromRedis || f.asked.Load() != asked+1 {
+			t.Errorf("when the block is empty: from %v", d.Source)
+		}
+		if r := l.Report(); r.Decisions["lease"] != left+before {
+			t.Errorf("reports %+v, want %d decisions by lease", r, left+before)
+		}
+	})
+}
+
+func TestWhatIsLeftGoesBackWhenTheLeaseEndsAndOnClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		l := leased(t, f, LeaseConfig{Lasts: 400 * time.Millisecond})
+		slow := byLease(t, "p", limits.TokenBucket{Capacity: 1000, Refill: limits.PerDay(1)})
+		used := busy(t, l, slow, "k")
+		time.Sleep(400*time.Millisecond - 1)
+		if d := mustTake(t, l, single(slow, "k", 1)); d.Source != limits.FromLease {
+			t.Errorf("within the lease: from %v", d.Source)
+		}
+		time.Sleep(101 * time.Millisecond) // the next round
+		if have := remaining(t, f, slow, "k"); have != 1000-used-1 {
+			t.Errorf("after the lease the store has %d, want %d", have, 1000-used-1)
+		}
+		if d := mustTake(t, l, single(slow, "k", 1)); d.Source != limits.FromRedis {
+			t.Errorf("after the lease: from %v", d.Source)
+		}
+		used += 2 + busy(t, l, slow, "k")
+		if err := l.Close(); err != nil || !f.closed.Load() {
+			t.Errorf("%v, closed %v", err, f.closed.Load())
+		}
+		if have := remaining(t, f, slow, "k"); have != 1000-used {
+			t.Errorf("after Close the store has %d, want %d", have, 1000-used)
+		}
+		for range 100 {
+			if d := mustTake(t, l, single(slow, "k", 1)); d.Source != limits.FromRedis {
+				t.Fatalf("closed, and from %v", d.Source)
+			}
+		}
+	})
+}
+
+func TestBalancesThatNobodyUsesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := leased(t, newFake(t), LeaseConfig{MaxKeys: 10})
+		p := byLease(t, "p", wide)
+		for i := range 50 {
+			mustTake(t, l, single(p, fmt.Sprint(i), 1))
+		}
+		if n := l.known.Load(); n != 10 {
+			t.Errorf("%d are known, want 10", n)
+		}
+		time.Sleep(2 * time.Second)
+		if n := l.known.Load(); n != 0 {
+			t.Errorf("%d are known after a while", n)
+		}
+		busy(t, l, p, "later")
+	})
+}
+
+func TestWhatIsNotTakenAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		l := leased(t, f, LeaseConfig{Default: limits.SharedByLease})
+		exactly := named(t, "exact", wide, limits.Shared(limits.SharedExactly))
+		asked := map[string][]limits.Charge{
+			"strict":        single(byLease(t, "strict", wide, limits.Strict()), "k", 1),
+			"exact":         single(exactly, "k", 1),
+			"a window":      single(named(t, "w", limits.FixedWindow{Quota: limits.PerDay(1000)}), "k", 1),
+			"a queue":       single(named(t, "q", limits.Delay{Rule: limits.LeakyBucket{Capacity: 1000, Leak: limits.PerSecond(1000)}, MaxWait: time.Second}), "k", 1),
+			"turns":         single(named(t, "d", limits.Delay{Rule: wide, MaxWait: time.Second}), "k", 1),
+			"a shadow":      {{Policy: named(t, "s", wide), Key: "k", Cost: 1, Shadow: true}},
+			"two of one":    append(single(named(t, "t", wide), "k", 1), single(named(t, "t", wide), "k", 1)...),
+			"a small limit": single(named(t, "small", limits.TokenBucket{Capacity: 3, Refill: limits.PerSecond(1000)}), "k", 1),
+		}
+		for what, charges := range asked {
+			for range 100 {
+				before := f.asked.Load()
+				if d := mustTake(t, l, charges); d.Source != limits.FromRedis || f.asked.Load() != before+1 {
+					t.Fatalf("%s: from %v", what, d.Source)
+				}
+			}
+		}
+		seldom := named(t, "seldom", wide)
+		for range 20 {
+			if d := mustTake(t, l, single(seldom, "k", 1)); d.Source != limits.FromRedis {
+				t.Fatalf("seldom: from %v", d.Source)
+			}
+			time.Sleep(leaseAhead)
+		}
+		if have := remaining(t, f, seldom, "k"); have < 990 {
+			t.Errorf("of what is seldom used the store has %d", have)
+		}
+		busy(t, l, named(t, "default", wide), "k")
+		if _, err := l.Take(context.Background(), time.Time{}, single(nil, "k", 1)); err == nil {
+			t.Error("no policy is no error")
+		}
+		done, cancel := context.WithCancel(context.Background())
+		cancel()
+		before := remaining(t, f, seldom, "k")
+		if _, err := l.Peek(done, time.Time{}, single(seldom, "k", 1)); err != nil && remaining(t, f, seldom, "k") != before {
+			t.Error("a peek takes")
+		}
+	})
+}
+
+// TestAnotherRuleRefuses: what was spent from a block is put back, also when the store fails.
+func TestAnotherRuleRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		l := leased(t, f, LeaseConfig{})
+		p := byLease(t, "all", wide)
+		each := named(t, "each", limits.FixedWindow{Quota: limits.PerDay(1)})
+		busy(t, l, p, "")
+		found, _ := l.leases.Load(balanceName{"all", ""})
+		b := found.(*lease)
+		left := b.left
+		both := []limits.Charge{{Policy: each, Key: "k", Cost: 1}, {Policy: p, Cost: 1}}
+		d := mustTake(t, l, both)
+		if !d.Allowed || d.Source != limits.FromRedis || d.At(0).Policy != each || d.At(1).Policy != p || d.At(1).Taken != b.taken || b.left != left-1 {
+			t.Fatalf("both fit: %+v; %d left of %d", d, b.left, left)
+		}
+		refused := mustTake(t, l, both)
+		if v := refused.At(1); refused.Allowed || refused.Binding().Policy != each || v.Reason != limits.Allowed || v.Taken != limits.NotTaken || v.Cost != 1 || b.left != left-1 {
+			t.Errorf("one refuses: %+v; %d left of %d", refused, b.left, left-1)
+		}
+		f.set(errors.New("away"), 0)
+		if _, err := l.Take(context.Background(), time.Time{}, both); err == nil || b.left != left-1 {
+			t.Errorf("%v; %d left of %d", err, b.left, left-1)
+		}
+		if d := mustTake(t, l, single(p, "", 1)); !d.Allowed || d.Source != limits.FromLease {
+			t.Errorf("while the store is away: %+v", d)
+		}
+		f.set(nil, 0)
+		if err := l.Refund(context.Background(), time.Time{}, d); err != nil {
+			t.Fatal(err)
+		}
+		if b.left != left-1 {
+			t.Errorf("%d are left after a refund, want %d", b.left, left-1)
+		}
+		if d := mustTake(t, l, both); !d.Allowed {
+			t.Error("the other charge was not given back")
+		}
+	})
+}
+
+// TestBlocksMintNothing plays instances that share a bucket, with refunds, Close, killed holders and times at which the store
+// does not answer. A bucket that begins full admits no more than it may, whatever lies in blocks; and over any span it is the
+// stated bound.
+func TestBlocksMintNothing(t *testing.T) {
+	for seed := range uint64(15) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			f := newFake(t)
+			const capacity, rate, n = 600, 300, 3
+			p := byLease(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(rate)})
+			var all [n]*Leases
+			for i := range all {
+				all[i] = leased(t, f, LeaseConfig{Instances: n})
+			}
+			type passed struct {
+				at   time.Duration
+				cost int64
+			}
+			var log []passed
+			var held []limits.Decision
+			begin, fromBlocks := time.Now(), 0
+			pace := 1 + random.IntN(4)
+			for range 3000 {
+				i := random.IntN(n)
+				cost := 1 + random.Int64N(3)
+				d, err := all[i].Take(context.Background(), time.Time{}, single(p, "k", cost))
+				if err == nil && d.Allowed {
+					log = append(log, passed{time.Since(begin), cost})
+					held = append(held, d)
+					if d.Source == limits.FromLease {
+						fromBlocks++
+					}
+				}
+				switch random.IntN(300) {
+				case 0: // killed: its block is lost
+					all[i] = leased(t, f, LeaseConfig{Instances: n})
+				case 1:
+					if err := all[i].Close(); err != nil {
+						t.Fatal(err)
+					}
+					all[i] = leased(t, f, LeaseConfig{Instances: n})
+				case 2:
+					f.set(errors.New("away"), 0)
+				case 3, 4, 5, 6:
+					f.set(nil, 0)
+				case 7:
+					time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+				}
+				if len(held) > 0 && random.IntN(30) == 0 {
+					last := len(held) - 1
+					if all[i].Refund(context.Background(), time.Time{}, held[last]) == nil {
+						log = append(log, passed{time.Since(begin), -held[last].At(0).Cost})
+					}
+					held = held[:last]
+				}
+				time.Sleep(time.Duration(random.IntN(pace)) * time.Millisecond)
+			}
+			if fromBlocks == 0 {
+				t.Fatalf("seed %d: nothing was spent from a block", seed)
+			}
+			const blocks = n * capacity / (2 * n)
+			for from := 0; from < len(log); from += 1 + from%7 {
+				sum := int64(0)
+				for _, e := range log[from:] {
+					sum += e.cost
+					most := capacity + int64((e.at-log[from].at)*rate/time.Second)
+					if from > 0 {
+						most += blocks
+					}
+					if sum > most {
+						t.Fatalf("seed %d: %d admitted in %v from %v on, want at most %d", seed, sum, e.at-log[from].at, log[from].at, most)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAKilledHolderCostsItsBlockUntilItDrains: the others have the whole rate, and after a while the whole capacity.
+func TestAKilledHolderCostsItsBlockUntilItDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		killed := leased(t, fakeKilled{f}, LeaseConfig{Instances: 2})
+		other := leased(t, f, LeaseConfig{Instances: 2})
+		p := byLease(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerSecond(10)})
+		used := busy(t, killed, p, "k")
+		b, _ := killed.leases.Load(balanceName{"p", "k"})
+		lost := b.(*lease).left
+		for range 200 {
+			if mustTake(t, other, single(p, "k", 1)).Allowed {
+				used++
+			}
+		}
+		if used != 100-lost {
+			t.Errorf("%d pass at once, want 100 less the %d that were lost", used, lost)
+		}
+		for range 5 { // 50 a second are wanted, and 10 come
+			passed := 0
+			for range 50 {
+				time.Sleep(20 * time.Millisecond)
+				if mustTake(t, other, single(p, "k", 1)).Allowed {
+					passed++
+				}
+			}
+			if passed < 9 || passed > 11 {
+				t.Errorf("%d pass in a second, want 10", passed)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		if have := remaining(t, f, p, "k"); have != 100 {
+			t.Errorf("after a rest the store has %d", have)
+		}
+	})
+}
+
+// fakeKilled is how a store looks to a process that is not there any more: nothing is given back.
+type fakeKilled struct{ *fake }
+
+func (fakeKilled) Refund(context.Context, time.Time, limits.Decision) error {
+	return errors.New("killed")
+}
+func (fakeKilled) Close() error { return nil }
+
+// TestBlocksEndWithTheirStore: while Redis is away a block is spent to its end, and then this process has its share.
+func TestBlocksEndWithTheirStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		g, err := NewGuard(f, GuardConfig{Instances: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := leased(t, g, LeaseConfig{})
+		synctest.Wait()
+		p := byLease(t, "p", limits.TokenBucket{Capacity: 400, Refill: limits.PerHour(1)})
+		used := busy(t, l, p, "k")
+		if most := int64(400 / 8); used > most {
+			t.Fatalf("%d were asked for one by one", used)
+		}
+		cut(t, f, g)
+		sources := map[limits.Source]int64{}
+		for range 1000 {
+			if d := mustTake(t, l, single(p, "k", 1)); d.Allowed {
+				sources[d.Source]++
+			}
+		}
+		if sources[limits.FromLease] == 0 || used+sources[limits.FromLease]+sources[limits.FromLocal] != 100 || len(sources) != 2 {
+			t.Errorf("%d passed before, and then %v; want a quarter of 400 in all", used, sources)
+		}
+	})
+}
+
+func TestLeasesThatCannotBe(t *testing.T) {
+	f := newFake(t)
+	for i, cfg := range []LeaseConfig{{Default: 9}, {Instances: -1}, {Lasts: -1}, {Lasts: time.Second + 1}, {Lasts: 1}, {MaxKeys: -1}} {
+		if _, err := NewLeases(f, cfg); err == nil {
+			t.Errorf("%d: %+v is accepted", i, cfg)
+		}
+	}
+	if _, err := NewLeases(nil, LeaseConfig{}); err == nil {
+		t.Error("no store is accepted")
+	}
+}
+
+// TestLeasesShareOneRedis lets three instances with a crowd each hammer one key of a real server.
+func TestLeasesShareOneRedis(t *testing.T) {
+	server := redistest.Single(t)
+	const capacity, rate = 2000, 1000
+	p := byLease(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(rate)})
+	var all [3]*Leases
+	for i := range all {
+		g := guarded(t, server.Client(t, func(o *redis.Options) { o.PoolSize = 16 }), GuardConfig{Timeout: patient, Instances: 3})
+		r, err := NewRefusals(g, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = leased(t, r, LeaseConfig{})
+	}
+	now := func() int64 { return server.Client(t).Time(ctx).Val().UnixMicro() }
+	begin := now()
+	var mu sync.Mutex
+	count := map[limits.Source]int64{}
+	var crowd sync.WaitGroup
+	for _, l := range all {
+		for range 16 {
+			crowd.Go(func() {
+				own := map[limits.Source]int64{}
+				for range 2000 {
+					d, err := l.Take(ctx, time.Time{}, single(p, "hot", 1))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if d.Allowed {
+						own[d.Source]++
+					}
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				for s, n := range own {
+					count[s] += n
+				}
+			})
+		}
+	}
+	crowd.Wait()
+	for _, l := range all {
+		l.Close()
+	}
+	passed := count[limits.FromLease] + count[limits.FromRedis]
+	if most := capacity + (now()-begin)*rate/1e6; passed > most || passed < capacity || count[limits.FromLease] == 0 || len(count) > 2 {
+		t.Errorf("%v admitted, want between %d and %d in all, some of them by lease", count, capacity, most)
+	}
+	t.Logf("%v", count)
+}
+
+func TestSpendingABlockAllocatesNothing(t *testing.T) {
+	l := leased(t, newFake(t), LeaseConfig{Lasts: time.Second})
+	p := byLease(t, "p", limits.TokenBucket{Capacity: 1_000_000_000, Refill: limits.PerSecond(1_000_000)})
+	charges := single(p, "k", 1)
+	busy(t, l, p, "k")
+	found, _ := l.leases.Load(balanceName{"p", "k"})
+	b := found.(*lease)
+	if n := testing.AllocsPerRun(100, func() {
+		b.mu.Lock()
+		b.left, b.until = 100, time.Now().Add(time.Hour)
+		b.mu.Unlock()
+		if d := mustTake(t, l, charges); d.Source != limits.FromLease {
+			t.Fatal(d.Source)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	b.mu.Lock()
+	b.left = 0
+	b.mu.Unlock()
+}
