@@ -62,7 +62,7 @@ type trail struct {
 	records  []Record
 	failures []Record
 
-	writing sync.Mutex // keeps lines of the file in one piece; held without mu, for a disk may hang
+	queue auditQueue
 }
 
 // open makes sure that the file can be written, so that a misspelt path is found at the start.
@@ -99,7 +99,7 @@ func (t *trail) add(r Record) {
 	}
 	line, err := json.Marshal(r)
 	if err == nil {
-		err = t.write(append(line, '\n'))
+		err = t.queue.put(append(line, '\n'), t.write)
 	}
 	if err != nil {
 		t.failed.Add(1)
@@ -109,8 +109,6 @@ func (t *trail) add(r Record) {
 }
 
 func (t *trail) write(line []byte) error {
-	t.writing.Lock()
-	defer t.writing.Unlock()
 	f, err := t.append()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package pumpkin
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -85,16 +86,33 @@ func (p *Pumpkin) look() {
 	p.override("file_on", &override{items}, mtime.UTC().Format(time.RFC3339))
 }
 
-// readGlass reads a file that is small: the rest of a larger one makes it unsound.
+// readGlass reads a file that is small: the rest of a larger one makes it unsound. A pipe in its place would be waited for
+// without end, and nothing that is put there later would be seen.
 func readGlass(path string) (content string, mtime time.Time, err error) {
-	if content, err = readSmall(path); err != nil {
-		return "", time.Time{}, err
-	}
 	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file but a %s", path, kindOf(info.Mode()))
+	}
 	if err != nil {
 		return "", time.Time{}, err
 	}
+	if content, err = readSmall(path); err != nil {
+		return "", time.Time{}, err
+	}
+	if info, err = os.Stat(path); err != nil { // again, so that the time is not older than the content
+		return "", time.Time{}, err
+	}
 	return content, info.ModTime(), nil
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	}
+	return "device"
 }
 
 // override makes o what the public sees; nil gives the board back.

@@ -174,6 +174,7 @@ func (p *Pumpkin) Close() {
 	}
 	<-p.glass.stopped
 	p.timers.Wait()
+	p.audit.queue.close()
 }
 
 // Put replaces the item id by e, on behalf of actor, who is named in the log. It is the admin endpoint's PUT for programs,

@@ -57,7 +57,7 @@ const lookAnyway = 5 * time.Second
 // look returns what is in the file. It is false for what is no file: a pipe gives its content once, and is not followed.
 func (l *looker) look(now time.Time) (content, bool) {
 	info, err := os.Stat(l.path) // of what a symbolic link leads to, for that is what Kubernetes swaps
-	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0 {
+	if err == nil && runsDry(info) {
 		return content{}, false
 	}
 	if err == nil && l.info != nil && os.SameFile(info, l.info) && info.Size() == l.info.Size() &&
@@ -70,4 +70,17 @@ func (l *looker) look(now time.Time) (content, bool) {
 	data, failure := read(l.path)
 	l.info, l.at, l.last = info, now, contentOf(data, failure)
 	return l.last, true
+}
+
+// runsDry reports whether info is of what is no file: a pipe gives its content once, and whoever asks it again waits without end.
+func runsDry(info fs.FileInfo) bool {
+	return info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0
+}
+
+// readAgain is read for a program that runs and must not be made to wait.
+func readAgain(path string) ([]byte, *Error) {
+	if info, err := os.Stat(path); err == nil && runsDry(info) {
+		return nil, &Error{Path: path, What: "this is a pipe or a device, which cannot be read again", Mend: "put a file there"}
+	}
+	return read(path)
 }

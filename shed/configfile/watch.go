@@ -116,7 +116,7 @@ func (w *Watch) Run(ctx context.Context) {
 
 // attempt reads the file and takes it over if that is possible. Whoever asked wants to hear also that nothing has changed.
 func (w *Watch) attempt(asked bool) {
-	data, unread := read(w.Path)
+	data, unread := readAgain(w.Path)
 	w.file.took(w.whole(contentOf(data, unread), time.Now()))
 	var o Outcome
 	if unread != nil {

@@ -305,6 +305,27 @@ func TestAPipeIsNotFollowed(t *testing.T) {
 	}
 }
 
+// A program that was started with a pipe, or that finds one in its file's place, is not made to wait for it.
+func TestHangingUpDoesNotWaitForAPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "s.yaml")
+		os.WriteFile(path, []byte(quota("5")), 0o600)
+		w := follow(t, path, nil)
+		os.Remove(path)
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.hangUp <- syscall.SIGHUP
+		told := w.after(time.Minute)
+		if len(told) != 1 || told[0].Err == nil || !strings.Contains(told[0].Err.Error(), "cannot be read again; put a file there") || w.capacity() != 5 {
+			t.Fatalf("told %v", told)
+		}
+		os.Remove(path)
+		w.write(quota("7"))
+		w.becomes(7, 2*time.Second, "a file again")
+	})
+}
+
 func TestAChangeOfTheAPIKeysIsTakenOverLikeOneOfTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := t.TempDir()
