@@ -108,7 +108,7 @@ func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Ve
 	if len(v.route.rules) == 0 {
 		return nil, nil
 	}
-	if *decision, err = v.charge(req); err != nil {
+	if err = v.charge(req, decision); err != nil {
 		return nil, err
 	}
 	if turn = longest(decision); turn != nil {
@@ -119,9 +119,9 @@ func (v *visit) arrive(req *Request, decision *limits.Decision) (turn *limits.Ve
 
 // lookAhead turns the request away before any quota is touched if the gate would refuse it anyway.
 func (v *visit) lookAhead() error {
-	s, now := v.s, v.s.clock.now()
+	s := v.s
 	s.mu.Lock()
-	reason := s.gate.Refuses(now, &v.ticket)
+	reason := s.gate.Refuses(v.now, &v.ticket)
 	if reason == "" {
 		s.mu.Unlock()
 		return nil
@@ -141,6 +141,7 @@ func (v *visit) awaitTurn(turn *limits.Verdict) error {
 	}
 	waited, err := v.s.turns.Wait(ctx, key, turn.Delay, step(turn.Policy, turn.Cost))
 	v.wait += waited
+	v.now = v.s.clock.now()
 	switch {
 	case err == nil:
 		return nil
@@ -154,13 +155,12 @@ func (v *visit) awaitTurn(turn *limits.Verdict) error {
 
 // enter asks the gate for a slot and waits for it in the line if need be.
 func (v *visit) enter() (Permit, error) {
-	now := v.s.clock.now()
-	waiting, err := v.offer(now)
+	waiting, err := v.offer(v.now)
 	switch {
 	case err != nil:
 		return Permit{}, err
 	case waiting:
-		return v.stand(now)
+		return v.stand(v.now)
 	}
 	return v.permit(), nil
 }

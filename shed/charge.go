@@ -10,17 +10,17 @@ import (
 
 // charge takes what the request weighs from every rule of its route, or from none. What is in flight is counted first, for
 // that needs no store.
-func (v *visit) charge(req *Request) (limits.Decision, error) {
+func (v *visit) charge(req *Request, decision *limits.Decision) error {
 	if len(v.route.counted) > 0 {
 		if err := v.raise(req); err != nil {
-			return limits.Decision{}, err
+			return err
 		}
 	}
-	decision, err := v.take(req)
+	err := v.take(req, decision)
 	if err != nil {
 		v.giveBack(nil)
 	}
-	return decision, err
+	return err
 }
 
 // list fills in what req is charged by some rules of its route. A rule that acts and knows nobody to charge refuses.
@@ -54,32 +54,33 @@ func (v *visit) list(rules []*rule, counted bool, req *Request) error {
 }
 
 // take charges the rates.
-func (v *visit) take(req *Request) (limits.Decision, error) {
+func (v *visit) take(req *Request, decision *limits.Decision) (err error) {
 	if err := v.list(v.route.rules, false, req); err != nil || len(v.charges) == 0 {
-		return limits.Decision{}, err
+		return err
 	}
-	var asked time.Duration
-	if v.s.remote {
-		asked = v.s.clock.now()
-	}
-	decision, err := v.s.store.Take(v.ctx, v.s.clock.wall(), v.charges)
-	if v.s.remote {
-		v.asked, v.source = max(v.s.clock.now()-asked, 1), decision.Source
+	if v.s.local {
+		*decision, err = v.s.store.Take(v.ctx, v.at(), v.charges)
+	} else {
+		*decision, err = v.s.store.Take(v.ctx, v.s.clock.wall(), v.charges)
+		asked := v.now
+		v.now = v.s.clock.now() // it may have taken its time
+		v.asked, v.source = max(v.now-asked, 1), decision.Source
 	}
 	switch {
 	case err == nil:
-		v.count(&decision)
+		v.count(decision)
 		if !decision.Allowed {
-			return decision, v.overLimit(&decision)
+			return v.overLimit(decision)
 		}
-		return decision, nil
+		return nil
 	case v.ctx.Err() != nil:
-		return decision, v.gone(v.ctx.Err())
+		return v.gone(v.ctx.Err())
 	case v.route.shadow:
 		v.would(StoreUnavailable)
-		return limits.Decision{}, nil
+		*decision = limits.Decision{}
+		return nil
 	}
-	return decision, v.refuse(unavailable(err, v.route.Name))
+	return v.refuse(unavailable(err, v.route.Name))
 }
 
 // unavailable is the refusal when the store could not decide. A store that is down is asked again within a second.
@@ -96,7 +97,7 @@ func (v *visit) raise(req *Request) error {
 	if err := v.list(v.route.counted, true, req); err != nil || len(v.charges) == 0 {
 		return err
 	}
-	d, err := v.s.running.Take(context.Background(), v.s.clock.wall(), v.charges)
+	d, err := v.s.running.Take(context.Background(), v.at(), v.charges)
 	if err != nil { // a cost that is no cost, which Config and Request do not let through
 		return err
 	}
@@ -159,9 +160,14 @@ func (v *visit) overLimit(decision *limits.Decision) error {
 	if binding == nil || binding.Reason == limits.Allowed { // no store of ours
 		return v.refuse(&Rejection{Reason: StoreUnavailable, Route: v.route.Name, RetryAfter: time.Second})
 	}
-	r := &Rejection{
+	with := new(struct { // one allocation for a refusal by a single rule
+		Rejection
+		verdicts [1]limits.Verdict
+	})
+	r := &with.Rejection
+	*r = Rejection{
 		Reason: OverLimit, Route: v.route.Name, Rule: binding.Policy.Name(), RetryAfter: binding.RetryAfter,
-		Verdicts: appendActing(nil, decision),
+		Verdicts: appendActing(with.verdicts[:0], decision),
 	}
 	if binding.Reason == limits.CostTooLarge {
 		r.Reason = CostTooLarge

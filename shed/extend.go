@@ -49,8 +49,8 @@ func (v *visit) extend(p Permit, req *Request) error {
 	if len(v.route.rules) == 0 {
 		return nil
 	}
-	decision, err := v.charge(req)
-	if err != nil {
+	var decision limits.Decision
+	if err := v.charge(req, &decision); err != nil {
 		return err
 	}
 	kept := false

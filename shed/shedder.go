@@ -62,7 +62,7 @@ type Shedder struct {
 	history history
 
 	contextual ContextObserver // the observer, if it wants to know the caller's context
-	remote     bool            // the store is not this process's memory, so how long it takes is worth measuring
+	local      bool            // the store is this process's memory: it takes no time, and goes by our clock
 
 	reloading sync.Mutex                                    // one Reload at a time, and none after Close; held before mu
 	followers []func(cfg Config) (commit func(), err error) // under reloading
@@ -179,8 +179,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	s.settings.Store(set)
 	s.health.Store(sampler)
 	s.contextual, _ = cfg.Observer.(ContextObserver)
-	_, local := store.(*limits.Memory)
-	s.remote = !local && cfg.Observer != nil
+	_, s.local = store.(*limits.Memory)
 	s.visits.New = func() any { return s.newVisit() }
 	return s, nil
 }

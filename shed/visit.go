@@ -14,6 +14,7 @@ type visit struct {
 	s      *Shedder
 	ctx    context.Context
 	route  *route
+	now    time.Duration  // read once, and again after whatever takes time
 	wait   time.Duration  // spent waiting so far, for a turn and in the line
 	turned bool           // at the gate: the turn that a delaying rule gave has come
 	stood  *limits.Policy // in whose line of turns it stands or has stood
@@ -38,6 +39,7 @@ func (s *Shedder) newVisit() *visit {
 // begin fills in the ticket.
 func (v *visit) begin(ctx context.Context, route *route, req *Request) {
 	v.ctx, v.route, v.wait, v.turned, v.stood, v.asked = ctx, route, 0, false, nil, 0
+	v.now = v.s.clock.now()
 	v.Client, v.Priority, v.Cost = req.Client, int(route.Priority), req.Cost
 	if v.Cost == 0 {
 		v.Cost = route.Cost
@@ -48,9 +50,12 @@ func (v *visit) begin(ctx context.Context, route *route, req *Request) {
 		v.hard = max(deadline.Sub(v.s.clock.start), 1) // 0 would mean that there is none
 	}
 	if route.Deadline > 0 {
-		v.hard = sooner(v.hard, v.s.clock.now()+route.Deadline)
+		v.hard = sooner(v.hard, v.now+route.Deadline)
 	}
 }
+
+// at is now for a Memory, which need not read the clock again.
+func (v *visit) at() time.Time { return v.s.clock.start.Add(v.now) }
 
 // sooner returns the earlier of two deadlines, where 0 is none.
 func sooner(a, b time.Duration) time.Duration {
