@@ -82,6 +82,9 @@ type Limit struct {
 	OnFailure limits.OnFailure
 	// Strict marks a quota that must never be exceeded, as money must not: it is Closed, and never spent ahead of counting.
 	Strict bool
+	// Sharing is how instances share the limit's balances in a store outside of the process: limits.SharedExactly, or
+	// limits.SharedByLease for buckets that refuse. The zero value leaves it to the store.
+	Sharing limits.Sharing
 }
 
 // Units that have a meaning of their own.
@@ -147,6 +150,19 @@ type Clients struct {
 	ExemptFrom []netip.Prefix
 }
 
+// Answers says what the middleware tells clients beside its decisions. The zero value means: what is left of their quotas in the
+// fields RateLimit and RateLimit-Policy, no older fields, and pages for browsers. What the middleware's own configuration hides
+// stays hidden.
+type Answers struct {
+	// HideRateLimit leaves out what is left of quotas, where that is nobody's business. Retry-After stays.
+	HideRateLimit bool
+	// Legacy adds the fields from before there was a draft: "x_ratelimit_epoch", "x_ratelimit_delta" or "ratelimit_delta". Empty
+	// means none.
+	Legacy string
+	// NoHTML answers with the problem document also who asks for HTML.
+	NoHTML bool
+}
+
 // Queue bounds the line in front of the concurrency limit, a queue.Fair.
 type Queue struct {
 	// Capacity is how many may wait; zero means 200. Negative means that nobody waits.
@@ -167,6 +183,7 @@ type Config struct {
 	Clients     Clients
 	Limits      []Limit
 	Routes      []Route
+	Answers     Answers
 	Concurrency concurrency.Config
 	Queue       Queue
 	Health      health.Config

@@ -37,6 +37,7 @@ func program() Config {
 				{Name: "assets", Match: "GET /assets/", Exempt: true},
 			},
 			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 2, Max: 8, Initial: 5},
+			Answers:     shed.Answers{Legacy: "x_ratelimit_epoch", NoHTML: true},
 			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
 			Health:      health.Config{CPU: health.Thresholds{Low: 0.1, High: 0.2}, WarmUp: 5 * time.Second, Off: true},
 			Store:       limits.Store(nil),
@@ -75,6 +76,7 @@ func TestASectionThatIsAbsentIsTheProgramsExceptForLimits(t *testing.T) {
 		"limits: []":      func(*Config) {},
 		"clients: {}":     func(c *Config) { c.Shed.Clients = shed.Clients{} },
 		"concurrency: {}": func(c *Config) { c.Shed.Concurrency = concurrency.Config{} },
+		"answers: {}":     func(c *Config) { c.Shed.Answers = shed.Answers{} },
 		"queue: {}":       func(c *Config) { c.Shed.Queue = shed.Queue{} },
 		"health: {}":      func(c *Config) { c.Shed.Health = health.Config{WarmUp: 5 * time.Second} },
 		"pumpkin: {}":     func(c *Config) { c.Pumpkin = Pumpkin{AdminListen: DefaultAdminListen} },
@@ -152,6 +154,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			},
 			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 3, Max: 400, Initial: 30},
 			Reserve:     0.2,
+			Answers:     shed.Answers{HideRateLimit: true, Legacy: "ratelimit_delta", NoHTML: true},
 			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
 			Shadow:      true,
 			Health: health.Config{
@@ -166,6 +169,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 		Store: Store{Redis: Redis{
 			URL: "rediss://app@redis.internal.example:6380/2", PasswordFile: "testdata/good/redis.password", Prefix: "shop",
 			OnFailure: limits.Closed, Instances: 3, Heartbeat: true, Timeout: 80 * time.Millisecond, CacheRefusals: true,
+			Sharing: limits.SharedByLease, Lease: 300 * time.Millisecond,
 		}},
 		Pumpkin: Pumpkin{
 			PollAfter: 30 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
@@ -174,7 +178,16 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				Message:  map[string]string{"de": "Die Suche ist eine Weile aus.", "en": "Search is off for a while."},
 				Features: map[string]banner.Feature{"search": {Off: 1}, "*": {Off: 0.25}}, TTL: 30 * time.Minute,
 			}},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 84,
+			Auto: []banner.AutoRule{{
+				ID: "overload", Template: "search-off", EnterFor: 5 * time.Second, ExitFor: 90 * time.Second, MinHold: 3 * time.Minute,
+				Step: 20 * time.Second, TTL: 4 * time.Minute,
+				When: map[string]banner.Levels{"pressure": {High: 0.95, Low: 0.4}, "cpu": {High: 1}},
+			}},
+			Redis: PumpkinRedis{
+				URL: "redis+cluster://redis.internal.example:6379", PasswordFile: "testdata/good/redis.password", Namespace: "shop",
+				SnapshotFile: "testdata/good/state.json",
+			},
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 99,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

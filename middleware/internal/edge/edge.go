@@ -152,7 +152,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 		settles: seen.partly || seen.bodies || seen.responses || e.settle != nil || route.costField != "",
 		tolled:  seen.responses && r.Method != http.MethodHead,
 	}
-	rec := &recorder{shedder: e.shedder, permit: permit, costField: route.costField}
+	rec := &recorder{shedder: e.shedder, permit: permit, route: route}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
 		e.show(header, seen, &rec.quota, verdicts, false)
 	}
@@ -161,13 +161,14 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 	}
 	showShadowGate(header, permit.WouldRefuse())
 	if e.beforeAuth {
-		rec.pending = &req
+		pending := req // a copy, so that only then it is kept on the heap
+		rec.pending = &pending
 	}
 	if seen.bodies && r.ContentLength > 0 && r.Body != nil {
 		v.body = &counted{ReadCloser: r.Body}
 		r.Body = v.body
 	}
-	e.attach(&v, w, r, seen, rec, req)
+	e.attach(&v, w, r, seen, rec, &req)
 	v.rec = rec
 	return v, nil
 }
@@ -196,30 +197,32 @@ func (e *Edge) extend(w http.ResponseWriter, r *http.Request, outer *recorder, h
 		showShadows(w.Header(), shadows)
 	}
 	var v Visit
-	e.attach(&v, w, r, seen, &recorder{shedder: e.shedder, permit: outer.permit, costs: outer}, req)
+	e.attach(&v, w, r, seen, &recorder{shedder: e.shedder, permit: outer.permit, route: unmatched, costs: outer}, &req)
 	return v, nil
 }
 
 // attach puts what counts and paces around the request and its response.
-func (e *Edge) attach(v *Visit, w http.ResponseWriter, r *http.Request, seen *view, rec *recorder, req shed.Request) {
+func (e *Edge) attach(v *Visit, w http.ResponseWriter, r *http.Request, seen *view, rec *recorder, req *shed.Request) {
 	if seen.bodies && r.ContentLength < 0 {
-		e.pace(r, req, rec.permit)
+		e.pace(r, *req, rec.permit)
 	}
-	rec.out = e.newOut(w, r, seen, req, rec.permit)
+	if seen.responses || seen.messages {
+		rec.out = e.newOut(w, r, seen, *req, rec.permit)
+	}
 	v.Writer, v.Request = record(w, rec), r
 	if seen.byHand || e.accounts {
-		account := &Account{shedder: e.shedder, req: req, permit: rec.permit, rec: rec}
+		account := &Account{shedder: e.shedder, req: *req, permit: rec.permit, rec: rec}
 		v.Request = r.WithContext(context.WithValue(r.Context(), accountKey{}, account))
 	}
 }
 
 // show sets the fields that tell what rules have said.
 func (e *Edge) show(header http.Header, seen *view, place *[2]string, verdicts []limits.Verdict, refused bool) {
-	if e.fields == nil {
+	if e.fields == nil || seen.hidden {
 		return
 	}
 	e.fields.set(header, place, verdicts, seen.units, refused)
-	e.legacy.set(header, verdicts, refused)
+	cmp.Or(e.legacy, seen.legacy).set(header, verdicts, refused)
 }
 
 // Finish reads the outcome. It is not called when the handler panics: what is then known says nothing about capacity. The

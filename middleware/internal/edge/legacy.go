@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,6 +19,21 @@ const (
 	XRateLimitDelta        // the same with Reset in seconds from now
 	RateLimitDelta         // RateLimit-Limit, -Remaining, -Reset of the draft's versions up to 06; Reset in seconds from now
 )
+
+// legacyOf reads the word for a spelling.
+func legacyOf(word string) (Legacy, error) {
+	switch word {
+	case "":
+		return NoLegacy, nil
+	case "x_ratelimit_epoch":
+		return XRateLimitEpoch, nil
+	case "x_ratelimit_delta":
+		return XRateLimitDelta, nil
+	case "ratelimit_delta":
+		return RateLimitDelta, nil
+	}
+	return NoLegacy, fmt.Errorf("answers.legacy is %q; use x_ratelimit_epoch, x_ratelimit_delta or ratelimit_delta, or leave it out", word)
+}
 
 // set adds the three fields for the rule that is nearest to its end. Fields that a limiter further out has set stay if they leave
 // the client less.

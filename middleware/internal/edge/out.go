@@ -25,11 +25,8 @@ type out struct {
 	to       io.Writer
 }
 
-// newOut returns nil if no limit counts what goes out.
+// newOut returns nil if no limit counts what goes out for this request.
 func (e *Edge) newOut(w http.ResponseWriter, r *http.Request, seen *view, req shed.Request, permit shed.Permit) *out {
-	if !seen.responses && !seen.messages {
-		return nil
-	}
 	o := &out{ctx: r.Context(), to: w}
 	// Before it waits, what has been written leaves, and others get the place.
 	before := func() {

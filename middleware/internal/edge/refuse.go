@@ -22,7 +22,7 @@ func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	a := e.head(w.Header(), r, rejection)
-	if e.html && PrefersHTML(r) {
+	if e.wantsPage(r) {
 		e.writePage(w, a)
 		return
 	}
@@ -32,11 +32,15 @@ func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // Page writes a refusal whose fields Head has set as a page, if that is what the client wants, and reports whether it did.
 func (e *Edge) Page(w http.ResponseWriter, r *http.Request, rejection *shed.Rejection) bool {
-	if !e.html || !PrefersHTML(r) {
+	if !e.wantsPage(r) {
 		return false
 	}
 	e.writePage(w, e.view.Load().answers.of(rejection))
 	return true
+}
+
+func (e *Edge) wantsPage(r *http.Request) bool {
+	return e.html && PrefersHTML(r) && e.view.Load().html
 }
 
 func (e *Edge) writePage(w http.ResponseWriter, a *answer) {
@@ -60,8 +64,9 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 		delete(header, "Etag")
 		delete(header, "Last-Modified")
 	}
-	a := e.view.Load().answers.of(rejection)
-	values := new(values) // one allocation for all fields
+	seen := e.view.Load()
+	a := seen.answers.of(rejection)
+	values := new(values) // one allocation for the usual fields
 	header["Content-Type"] = one(&values.contentType, ProblemContentType)
 	header["Cache-Control"] = one(&values.cacheControl, "no-store")
 	if seconds := retrySeconds(rejection); seconds > 0 {
@@ -72,22 +77,22 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 		header["Retry-After"] = one(&values.retryAfter, strconv.FormatInt(seconds, 10))
 	}
 	if rejection.Feature != "" && rejection.Reason == shed.FeatureOff {
-		header["Pumpkin-Feature"] = one(&values.feature, rejection.Feature)
+		header["Pumpkin-Feature"] = []string{rejection.Feature}
 		letPagesRead(header, r)
 	}
 	if unread(r) || rejection.Reason == Closed && r.ProtoMajor == 1 {
-		header["Connection"] = one(&values.connection, "close")
+		header["Connection"] = []string{"close"}
 	}
 	if len(rejection.Verdicts) > 0 {
-		e.show(header, e.view.Load(), &values.quota, rejection.Verdicts, true)
+		e.show(header, seen, &values.quota, rejection.Verdicts, true)
 	}
 	return a
 }
 
-// values holds the values of a refusal's fields, each of which is a list of one.
+// values holds the values of the fields that most refusals have, each of which is a list of one.
 type values struct {
-	contentType, cacheControl, retryAfter, feature, connection [1]string
-	quota                                                      [2]string
+	contentType, cacheControl, retryAfter [1]string
+	quota                                 [2]string
 }
 
 // one stores a value and returns it as a list that cannot grow into its neighbours.

@@ -1,15 +1,24 @@
 package edge
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
+)
+
+// The abilities of a writer, as bits.
+const (
+	flush = 1 << iota
+	hijack
+	read
+	push
 )
 
 // record makes r wrap w. The writer to hand on has the abilities of w, no more and no less, but that what has to be counted is not
 // read from files behind everybody's back; all writers share the one recorder.
 func record(w http.ResponseWriter, r *recorder) http.ResponseWriter {
 	r.ResponseWriter = w
-	const flush, hijack, read, push = 1, 2, 4, 8
 	abilities := 0
 	if _, ok := w.(http.Flusher); ok {
 		abilities |= flush
@@ -23,17 +32,36 @@ func record(w http.ResponseWriter, r *recorder) http.ResponseWriter {
 	if _, ok := w.(http.Pusher); ok {
 		abilities |= push
 	}
+	switch abilities {
+	case flush | hijack | read:
+		return http1{r}
+	case flush | push:
+		return http2{r}
+	}
+	return rare(r, abilities)
+}
+
+// http1 and http2 have the abilities of net/http's own writers. They are no more than a pointer, so that making one is free.
+type (
+	http1 struct{ *recorder }
+	http2 struct{ *recorder }
+)
+
+func (w http1) Flush()                                       { flusher{w.recorder}.Flush() }
+func (w http1) FlushError() error                            { return flusher{w.recorder}.FlushError() }
+func (w http1) Hijack() (net.Conn, *bufio.ReadWriter, error) { return hijacker{w.recorder}.Hijack() }
+func (w http1) ReadFrom(src io.Reader) (int64, error)        { return readFrom{w.recorder}.ReadFrom(src) }
+
+func (w http2) Flush()            { flusher{w.recorder}.Flush() }
+func (w http2) FlushError() error { return flusher{w.recorder}.FlushError() }
+func (w http2) Push(target string, o *http.PushOptions) error {
+	return pusher{w.recorder}.Push(target, o)
+}
+
+// rare is for writers of others' making.
+func rare(r *recorder, abilities int) http.ResponseWriter {
 	f, h, rf, p := flusher{r}, hijacker{r}, readFrom{r}, pusher{r}
 	switch abilities {
-	case flush | hijack | read: // HTTP/1.1
-		r.usual = usual{r, f, h, rf}
-		return &r.usual
-	case flush | push: // HTTP/2
-		return struct {
-			*recorder
-			flusher
-			pusher
-		}{r, f, p}
 	case flush: // tests, and wrappers
 		return struct {
 			*recorder

@@ -17,6 +17,9 @@ type view struct {
 	routes  *routes
 	answers answers
 
+	hidden, html bool   // whether quotas are not shown, and whether browsers get pages
+	legacy       Legacy // beside the fields of the draft
+
 	bodies, responses, messages bool              // what limits count beside requests
 	byHand                      bool              // whether limits count what only the program can tell
 	partly                      bool              // whether limits count only successes or only failures
@@ -32,7 +35,14 @@ func newView(cfg shed.Config, principals bool) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &view{who: who, routes: routes, answers: answers{keyHeader: who.TakesAPIKeys()}}
+	legacy, err := legacyOf(cfg.Answers.Legacy)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{
+		who: who, routes: routes, answers: answers{keyHeader: who.TakesAPIKeys()},
+		hidden: cfg.Answers.HideRateLimit, html: !cfg.Answers.NoHTML, legacy: legacy,
+	}
 	for _, l := range cfg.Limits {
 		v.counts(l)
 	}

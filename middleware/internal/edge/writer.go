@@ -12,26 +12,17 @@ import (
 // its request was admitted. It passes everything through.
 type recorder struct {
 	http.ResponseWriter
-	shedder   *shed.Shedder
-	permit    shed.Permit   // given back early when the response turns out to be a stream
-	pending   *shed.Request // what is left for a middleware further in to complete; nil if nothing is
-	out       *out          // what the response passes through; nil if nobody counts it
-	costField string        // the field in which the handler says what the request weighed; "" if none is read
-	cost      atomic.Int64  // that, as shed.Ending has it
-	costs     *recorder     // the one that is settled by, if it is further out; nil if it is this one
-	status    int           // the final one; 0 until it is sent
-	hijacked  bool
+	shedder  *shed.Shedder
+	permit   shed.Permit   // given back early when the response turns out to be a stream
+	pending  *shed.Request // what is left for a middleware further in to complete; nil if nothing is
+	out      *out          // what the response passes through; nil if nobody counts it
+	route    *route        // tells whether the handler says what the request weighed
+	cost     atomic.Int64  // that, as shed.Ending has it
+	costs    *recorder     // the one that is settled by, if it is further out; nil if it is this one
+	status   int           // the final one; 0 until it is sent
+	hijacked bool
 
 	quota [2]string // the values of the fields that tell what rules have said, kept here to spare an allocation
-	usual usual     // what the handler gets over HTTP/1.1, likewise
-}
-
-// usual is a writer with the abilities of net/http's own over HTTP/1.1.
-type usual struct {
-	*recorder
-	flusher
-	hijacker
-	readFrom
 }
 
 // WriteHeader remembers the status. Informational ones are on the way to it; 101 is final.
@@ -52,8 +43,8 @@ func (w *recorder) begins(status int) {
 		return
 	}
 	w.status = status
-	if w.costField != "" {
-		if cost := takeCost(w.Header(), w.costField); cost != 0 {
+	if w.route.costField != "" {
+		if cost := takeCost(w.Header(), w.route.costField); cost != 0 {
 			w.cost.Store(cost)
 		}
 	}

@@ -117,7 +117,7 @@ func TestWriterCanDoExactlyWhatTheInnerOneCan(t *testing.T) {
 				canPush
 			}{b, f, h, r, p},
 		}[abilities]
-		rec := new(recorder)
+		rec := &recorder{route: unmatched}
 		w := record(inner, rec)
 		if x, ok := w.(http.Flusher); ok {
 			x.Flush()
@@ -172,7 +172,7 @@ func TestStatusIsTheFinalOneThatWasSent(t *testing.T) {
 		{"two statuses", func(w http.ResponseWriter) { w.WriteHeader(200); w.WriteHeader(503) }, 200},
 		{"a status after the body", func(w http.ResponseWriter) { _, _ = w.Write(nil); w.WriteHeader(503) }, 200},
 	} {
-		rec := new(recorder)
+		rec := &recorder{route: unmatched}
 		w := record(httptest.NewRecorder(), rec)
 		if row.send(w); rec.status != row.want {
 			t.Errorf("%s: status %d, want %d", row.why, rec.status, row.want)
@@ -182,8 +182,8 @@ func TestStatusIsTheFinalOneThatWasSent(t *testing.T) {
 
 func TestAdmissionIsSeenThroughWritersBetween(t *testing.T) {
 	a, b := new(shed.Shedder), new(shed.Shedder)
-	w := record(httptest.NewRecorder(), &recorder{shedder: a})
-	w = record(between{w}, &recorder{shedder: b})
+	w := record(httptest.NewRecorder(), &recorder{shedder: a, route: unmatched})
+	w = record(between{w}, &recorder{shedder: b, route: unmatched})
 	if admitted(between{between{w}}, a) == nil || admitted(w, b) == nil || admitted(w, new(shed.Shedder)) != nil || admitted(httptest.NewRecorder(), a) != nil {
 		t.Error("whom a request was admitted by is not told apart")
 	}
@@ -235,7 +235,7 @@ func TestOutcomes(t *testing.T) {
 			r = r.WithContext(row.ctx)
 		}
 		r.Header.Set("Accept", "text/event-stream") // a wish is no sign
-		rec := new(recorder)
+		rec := &recorder{route: unmatched}
 		w := record(httptest.NewRecorder(), rec)
 		row.handler(w)
 		if got := (&Edge{classify: Classify}).outcome(r, rec, row.status); got != row.want {
@@ -247,7 +247,7 @@ func TestOutcomes(t *testing.T) {
 func TestUpgradeBehindTheRecordersBackIsNoSample(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("Upgrade", "websocket")
-	rec := new(recorder)
+	rec := &recorder{route: unmatched}
 	record(httptest.NewRecorder(), rec)
 	if got := (&Edge{classify: Classify}).outcome(r, rec, 0); got != shed.Ignored {
 		t.Errorf("%v", got)
