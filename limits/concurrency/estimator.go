@@ -119,6 +119,9 @@ func (e *Estimator) Observe(now time.Duration, s Sample) {
 	e.dip.drain(e, s)
 	if e.now >= e.settled || s.Dropped {
 		e.win.add(s, e.Limit())
+		if e.settled == 0 && e.win.ok == windowSamples && e.now < windowTime && e.starting() {
+			e.settle(e.win.mean()) // the short ones are the first to end
+		}
 	}
 	e.judgeIfRipe()
 }
@@ -139,7 +142,7 @@ func (e *Estimator) judgeIfRipe() {
 	if e.dip.on() {
 		least, longest, samples = e.dip.needs(&e.win)
 	}
-	if !e.win.ripe(e.now, least, longest, samples) {
+	if !e.win.ripe(e.now, least, longest, samples) && !e.early() {
 		return
 	}
 	w := e.win
@@ -152,6 +155,16 @@ func (e *Estimator) judgeIfRipe() {
 		return
 	}
 	e.judge(&w)
+}
+
+// early tells whether the window has shown enough before its time.
+func (e *Estimator) early() bool {
+	return e.starting() && e.win.saturated() && e.win.quick(e.now) && (!e.climb.on || e.climb.follows(e, &e.win))
+}
+
+// starting tells whether the limit is still on its first way up.
+func (e *Estimator) starting() bool {
+	return e.dip.count == 0 && !e.dip.on() && e.climb.failed == 0
 }
 
 // dropShare is how much of the work may be dropped before the limit gives way. Below it drops are noise: one in 200 would

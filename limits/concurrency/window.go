@@ -9,6 +9,8 @@ const (
 	windowTime    = 100 * time.Millisecond
 	windowSamples = 20
 	windowLongest = time.Second
+	quickTime     = 20 * time.Millisecond
+	quickSamples  = 50
 )
 
 // window collects samples between two decisions. The zero value is an empty window that opened at 0.
@@ -39,6 +41,13 @@ func (w *window) add(s Sample, limit int) {
 func (w *window) ripe(now, least, longest time.Duration, samples int) bool {
 	open := now - w.opened
 	return open >= longest || open >= least && w.ok+w.dropped >= samples
+}
+
+// quick tells whether the window is to be judged at now while the limit is on its first way up, where each tenth of a second
+// turns many away: with more samples, and as much time as one takes, so that those that all started together count once.
+func (w *window) quick(now time.Duration) bool {
+	open := now - w.opened
+	return w.ok >= quickSamples && open >= max(quickTime, time.Duration(w.mean()))
 }
 
 func (w *window) empty() bool { return w.ok+w.dropped == 0 }
