@@ -65,6 +65,9 @@ func rows(path string, s *shape, n *node) string {
 		if k.kind == kindSection {
 			b.WriteString(rows(path+"."+k.name, k.in, p))
 		}
+		if k.kind == kindSections {
+			b.WriteString(rows(path+"."+k.name+"[]", k.in, p.Items))
+		}
 	}
 	return b.String()
 }
@@ -111,6 +114,8 @@ func typeOf(k key) string {
 		return "list of " + words
 	case kindTexts:
 		return "list of text"
+	case kindSections:
+		return "list of mappings"
 	}
 	return "mapping"
 }

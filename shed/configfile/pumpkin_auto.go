@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,7 +88,8 @@ func (o object) auto(c banner.Config, signals []string) []banner.AutoRule {
 			continue // said already
 		}
 		if err := c.CheckAuto(append(rules, r)); err != nil {
-			a.fail(err.Error(), "mend it, for it would do nothing when it is needed")
+			what, mend, _ := strings.Cut(err.Error(), "; ")
+			a.fail(what, cmp.Or(mend, "mend it, for it would do nothing when it is needed"))
 			continue
 		}
 		rules = append(rules, r)
