@@ -36,6 +36,7 @@ type demo struct {
 	public, admin net.Listener
 	shedder       *shed.Shedder
 	closeStore    func() // nil until there is one
+	endPumpkin    func() // ends what shares and automates it; nil until there is that
 	pumpkin       *pumpkin.Pumpkin
 	metrics       *telemetry.Metrics
 	arrivals      atomic.Int64    // for the app
@@ -118,6 +119,9 @@ func (d *demo) build(log *slog.Logger) (err error) {
 	if d.shedder, err = shed.New(cfg); err != nil {
 		return err
 	}
+	if d.endPumpkin, err = d.config.RunPumpkin(d.pumpkin, d.shedder.Status, log); err != nil {
+		return err
+	}
 	d.metrics.Watch(d.shedder)
 	d.metrics.WatchPumpkin(d.pumpkin)
 	if addr := d.public.Addr().String(); operate.Loopback(addr) {
@@ -179,6 +183,9 @@ func (d *demo) release() {
 		if l != nil {
 			l.Close()
 		}
+	}
+	if d.endPumpkin != nil {
+		d.endPumpkin()
 	}
 	if d.shedder != nil {
 		d.shedder.Close()

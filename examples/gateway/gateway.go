@@ -32,10 +32,12 @@ type gateway struct {
 	watch  *configfile.Watch // nil without a file
 	tokens []pumpkin.Token
 	made   string // the token that was made up, so that a person has to be told; else empty
+	file   string // the break-glass file that the environment names
 
 	listeners  []listener
 	shedder    *shed.Shedder
 	closeStore func() // nil until there is one
+	endPumpkin func() // ends what shares and automates it; nil until there is that
 	pumpkin    *pumpkin.Pumpkin
 	metrics    *telemetry.Metrics
 	proxy      *proxy
@@ -62,7 +64,7 @@ func (l listener) address() string { return operate.Reachable(l.Addr()) }
 // open makes everything that can fail, or nothing. Nothing is served yet. An error is one line for a person, or one for each
 // mistake in a configuration file.
 func open(o options, getenv func(string) string, log *slog.Logger) (*gateway, error) {
-	g := &gateway{metrics: telemetry.New(), failed: make(chan error, 3), cancel: func() {}}
+	g := &gateway{file: getenv(pumpkin.FileEnv), metrics: telemetry.New(), failed: make(chan error, 3), cancel: func() {}}
 	err := g.load(o)
 	if err != nil {
 		return nil, err
@@ -165,6 +167,7 @@ func (g *gateway) listen(o options) error {
 func (g *gateway) build(o options, log *slog.Logger) (err error) {
 	banner := g.config.Pumpkin.Config()
 	banner.Tokens, banner.Logger = g.tokens, log
+	banner.File = orElse(banner.File, g.file)
 	if g.pumpkin, err = pumpkin.New(banner); err != nil {
 		return err
 	}
@@ -174,6 +177,9 @@ func (g *gateway) build(o options, log *slog.Logger) (err error) {
 		return err
 	}
 	if g.shedder, err = shed.New(cfg); err != nil {
+		return err
+	}
+	if g.endPumpkin, err = g.config.RunPumpkin(g.pumpkin, g.shedder.Status, log); err != nil {
 		return err
 	}
 	g.metrics.Watch(g.shedder)
@@ -309,6 +315,9 @@ func (g *gateway) release() {
 	}
 	if g.proxy != nil {
 		g.proxy.close()
+	}
+	if g.endPumpkin != nil {
+		g.endPumpkin()
 	}
 	if g.shedder != nil {
 		g.shedder.Close()
