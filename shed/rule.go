@@ -99,6 +99,9 @@ func (l *Limit) check() error {
 	if _, counted := l.Rule.(limits.InFlight); counted && (l.Strict || l.OnFailure != limits.AsTheStore) {
 		return errors.New("what is in flight is counted in this process, whose memory does not fail; leave on_failure and guarantee out")
 	}
+	if l.Strict && l.Sharing == limits.SharedByLease {
+		return errors.New("a strict limit is never spent ahead of counting; leave sharing out, or strict")
+	}
 	if _, counted := l.Rule.(limits.InFlight); counted && !l.countsRequests() {
 		return fmt.Errorf("what is in flight are requests, not %s; leave the unit out", l.Unit)
 	} else if counted && l.Count != CountAll {
@@ -121,7 +124,14 @@ func (l *Limit) policy(rule limits.Rule) (*limits.Policy, error) {
 		}
 		rule = limits.Delay{Rule: rule, MaxWait: l.MaxWait}
 	}
-	options := []limits.Option{limits.WhenStoreFails(l.OnFailure)}
+	if l.Sharing == limits.SharedByLease {
+		switch rule.(type) {
+		case limits.LeakyBucket, limits.TokenBucket:
+		default:
+			return nil, fmt.Errorf("sharing by lease works on leaky and token buckets that refuse, not on %v; leave sharing out", rule)
+		}
+	}
+	options := []limits.Option{limits.WhenStoreFails(l.OnFailure), limits.Shared(l.Sharing)}
 	if l.Strict {
 		options = append(options, limits.Strict())
 	}

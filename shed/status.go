@@ -86,6 +86,8 @@ type RuleStatus struct {
 	// OnFailure is the limit's own choice for when the store cannot decide, and Strict that it must never be exceeded.
 	OnFailure string `json:"on_failure,omitempty"`
 	Strict    bool   `json:"strict,omitempty"`
+	// Sharing is the limit's own choice of how instances share it.
+	Sharing string `json:"sharing,omitempty"`
 }
 
 // LongLivedStatus is the budget of one long-lived route.
@@ -171,6 +173,9 @@ func (r *rule) status() RuleStatus {
 	}
 	if st.Strict = r.Strict; r.OnFailure != limits.AsTheStore {
 		st.OnFailure = r.OnFailure.String()
+	}
+	if r.Sharing != limits.SharedAsTheStore {
+		st.Sharing = r.Sharing.String()
 	}
 	for plan, policy := range r.plans {
 		if st.Plans == nil {

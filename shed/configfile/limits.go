@@ -22,6 +22,8 @@ var (
 	failureWords   = []string{"local", "open", "closed"}
 	failures       = []limits.OnFailure{limits.Local, limits.Open, limits.Closed}
 	guaranteeWords = []string{"strict"}
+	sharingWords   = []string{"exact", "lease"}
+	sharings       = []limits.Sharing{limits.SharedExactly, limits.SharedByLease}
 	countWords     = []string{"all", "successes", "failures"}
 	counts         = []shed.Count{shed.CountAll, shed.CountSuccesses, shed.CountFailures}
 )
@@ -45,6 +47,7 @@ var limitShape = shape{
 		{name: "mode", kind: kindWord, words: modeWords},
 		{name: "on_failure", kind: kindWord, words: failureWords},
 		{name: "guarantee", kind: kindWord, words: guaranteeWords},
+		{name: "sharing", kind: kindWord, words: sharingWords},
 	}),
 }
 
@@ -96,13 +99,19 @@ func limit(o object, name string, routes *[]shed.Route) shed.Limit {
 	return l
 }
 
-// failure reads what a limit does while the store cannot decide.
+// failure reads how a limit is shared, and what it does while the store cannot decide.
 func (o object) failure(l *shed.Limit) {
 	if i, ok := o.word("on_failure"); ok {
 		l.OnFailure = failures[i]
 	}
+	if i, ok := o.word("sharing"); ok {
+		l.Sharing = sharings[i]
+	}
 	if _, ok := o.word("guarantee"); !ok {
 		return
+	}
+	if l.Sharing == limits.SharedByLease {
+		o.fields["sharing"].fail("lease contradicts guarantee: strict", "remove one of the two")
 	}
 	l.Strict = true
 	if l.OnFailure == limits.Local || l.OnFailure == limits.Open {
@@ -161,6 +170,10 @@ func (o object) checkedRule(l *shed.Limit) limits.Rule {
 			return nil
 		}
 	}
+	if _, drains := built.(limits.Delay); l.Sharing == limits.SharedByLease && (drains || !isBucket(rule)) {
+		at.fail("cannot be taken ahead", "use token_bucket or leaky_bucket without excess: delay, or remove sharing: lease")
+		return nil
+	}
 	if built == rule && l.Excess == shed.Delay {
 		at.fail("cannot delay", "use token_bucket or leaky_bucket, or remove excess: delay")
 		return nil
@@ -171,6 +184,14 @@ func (o object) checkedRule(l *shed.Limit) limits.Rule {
 		return nil
 	}
 	return rule
+}
+
+func isBucket(rule limits.Rule) bool {
+	switch rule.(type) {
+	case limits.TokenBucket, limits.LeakyBucket:
+		return true
+	}
+	return false
 }
 
 // routes returns the names of routes that the limit is bound to.

@@ -126,7 +126,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				Unknown: "shared", ExemptFrom: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 			},
 			Limits: []shed.Limit{
-				{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}, Per: shed.PerIP},
+				{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}, Per: shed.PerIP, Sharing: limits.SharedByLease},
 				{Name: "smooth-writes", Rule: limits.LeakyBucket{Capacity: 100, Leak: limits.PerSecond(50)}, Per: shed.PerClientRoute,
 					Excess: shed.Delay, MaxWait: 3 * time.Second, Routes: []string{"write"}},
 				{Name: "site", Rule: limits.Burst{Soft: limits.PerSecond(100), Hard: limits.PerSecond(200), Total: limits.PerMinute(10_000)},
@@ -187,7 +187,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				URL: "redis+cluster://redis.internal.example:6379", PasswordFile: "testdata/good/redis.password", Namespace: "shop",
 				SnapshotFile: "testdata/good/state.json",
 			},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 99,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 102,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

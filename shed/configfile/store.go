@@ -35,6 +35,10 @@ type Redis struct {
 	Timeout time.Duration
 	// CacheRefusals remembers what Redis refused, see redisstore.Refusals.
 	CacheRefusals bool
+	// Sharing is how instances share the limits that do not say so themselves; the zero value means limits.SharedExactly. Lease
+	// is how long a block is spent that was taken ahead; 0 means redisstore.DefaultLease. See redisstore.Leases.
+	Sharing limits.Sharing
+	Lease   time.Duration
 }
 
 var storeShape = shape{keys: []key{
@@ -49,6 +53,8 @@ var redisShape = shape{keys: []key{
 	{name: "instances", kind: kindInteger, min: 1, max: 10_000},
 	{name: "heartbeat", kind: kindBoolean},
 	{name: "cache_refusals", kind: kindBoolean},
+	{name: "sharing", kind: kindWord, words: sharingWords},
+	{name: "lease", kind: kindDuration, min: int64(10 * time.Millisecond), max: int64(time.Second)},
 	{name: "timeout", kind: kindDuration, min: int64(time.Millisecond), max: int64(10 * time.Second)},
 }}
 
@@ -61,7 +67,7 @@ func store(o object, folder string) Store {
 	s := Redis{
 		URL: r.text("url"), PasswordFile: r.file("password_file", folder), Prefix: r.text("prefix"),
 		Heartbeat: r.boolean("heartbeat"), Timeout: r.duration("timeout"),
-		CacheRefusals: r.boolean("cache_refusals"),
+		CacheRefusals: r.boolean("cache_refusals"), Lease: r.duration("lease"),
 	}
 	if s.URL != "" {
 		if err := redisstore.Check(s.URL, redisstore.Config{}); err != nil {
@@ -76,6 +82,9 @@ func store(o object, folder string) Store {
 	}
 	if i, ok := r.word("on_failure"); ok {
 		s.OnFailure = failures[i]
+	}
+	if i, ok := r.word("sharing"); ok {
+		s.Sharing = sharings[i]
 	}
 	if n, ok := r.integer("instances"); ok {
 		s.Instances = int(n)
@@ -127,7 +136,7 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 		log.Warn("spillway: store.redis.instances is not set, so it is 1: where several instances share this Redis, each hands out " +
 			"whole quotas while it cannot reach it; set instances, or heartbeat: true")
 	}
-	store, end, err := r.layered(guard)
+	store, end, err := c.layered(guard)
 	if err != nil {
 		guard.Close()
 		client.Close()

@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/spillway-go/spillway/internal/redistest"
@@ -29,6 +30,41 @@ store: {redis: {url: "redis://`+server.Addr+`/0", instances: 1, timeout: 5s`+key
 		cached := s.Status().Store.Decisions["cache"]
 		if on && cached < 20 || !on && cached != 0 {
 			t.Errorf("cache_refusals: %v: %d decisions from the cache", on, cached)
+		}
+	}
+}
+
+// TestAHotLimitIsLeasedWhenTheFileSaysSo: by the limit or by the store, and never where a limit is strict.
+func TestAHotLimitIsLeasedWhenTheFileSaysSo(t *testing.T) {
+	server := redistest.Single(t)
+	for i, c := range []struct {
+		limit, store string
+		leased       bool
+	}{
+		{"", "", false},
+		{", sharing: lease", "", true},
+		{"", ", sharing: lease", true},
+		{", sharing: exact", ", sharing: lease", false},
+		{", guarantee: strict", ", sharing: lease", false},
+	} {
+		s, _ := instance(t, `
+limits:
+  - {name: hot, token_bucket: {capacity: 100000, refill: 100/s}, per: global`+c.limit+`}
+store: {redis: {url: "redis://`+server.Addr+`/0", prefix: p`+string(rune('a'+i))+`, instances: 2, timeout: 5s, lease: 1s`+c.store+`}}
+`)
+		for range 400 {
+			p, err := s.Admit(context.Background(), shed.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Done(shed.Success)
+		}
+		st := s.Status()
+		if n := st.Store.Decisions["lease"]; (n > 0) != c.leased || st.Store.State != "up" {
+			t.Errorf("limit%s, store%s: %d decisions by lease, state %s", c.limit, c.store, n, st.Store.State)
+		}
+		if want := strings.TrimPrefix(strings.TrimPrefix(c.limit, ", guarantee: strict"), ", sharing: "); st.Rules[0].Sharing != want {
+			t.Errorf("limit%s: the debug view says %q", c.limit, st.Rules[0].Sharing)
 		}
 	}
 }
