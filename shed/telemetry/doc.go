@@ -56,6 +56,13 @@
 //	spillway_pumpkin_ending_soon               items of which four fifths of the time are over
 //	spillway_pumpkin_by_file                   1 while the break-glass file rules
 //	spillway_pumpkin_unshared                  writes that the shared store does not have yet
+//	spillway_pumpkin_store_reachable           1 while that store can be asked
+//	spillway_pumpkin_store_failures_total      questions to it that had no answer
+//	spillway_pumpkin_store_reseeded_total      states stored again because it had lost something
+//	spillway_pumpkin_auto_share{rule}          how much of its text a rule of automation has off: 1 up, 0 down
+//	spillway_pumpkin_auto_latched{rule}        1 while it has gone up too often and waits for a person
+//	spillway_pumpkin_auto_votes{rule}          instances that want it up
+//	spillway_pumpkin_auto_changes_total{rule,change} items raised and lowered by this instance
 //	spillway_pumpkin_polls_total{answer}       polls answered: full or not_modified
 //	spillway_pumpkin_writes_total              writes that were made
 //	spillway_pumpkin_admin_failures_total      admin requests without a right token, name or origin

@@ -9,6 +9,13 @@ var (
 	endingSoonFamily    = gauge("spillway_pumpkin_ending_soon", "Items of which four fifths of the time are over.")
 	byFileFamily        = gauge("spillway_pumpkin_by_file", "1 while the break-glass file says what the public sees, else 0.")
 	unsharedFamily      = gauge("spillway_pumpkin_unshared", "Writes that the shared store does not have yet.")
+	sharedFamily        = gauge("spillway_pumpkin_store_reachable", "1 while the shared store of the banner can be asked, else 0; missing without one.")
+	shareFailuresFamily = counter("spillway_pumpkin_store_failures_total", "Questions to the shared store of the banner that had no answer.")
+	reseededFamily      = counter("spillway_pumpkin_store_reseeded_total", "States that were stored again because the shared store had lost something, or instances had written apart.")
+	autoShareFamily     = gauge("spillway_pumpkin_auto_share", "How much of what its text switches off a rule of automation has switched off: 1 up, 0.5 and 0.25 coming down, 0 down.", "rule")
+	autoLatchedFamily   = gauge("spillway_pumpkin_auto_latched", "1 while a rule of automation has gone up too often and waits for a person, else 0.", "rule")
+	autoVotesFamily     = gauge("spillway_pumpkin_auto_votes", "Instances that want the item of a rule up.", "rule")
+	autoChangesFamily   = counter("spillway_pumpkin_auto_changes_total", "Items that this instance has raised and lowered by itself.", "rule", "change")
 	pollsFamily         = counter("spillway_pumpkin_polls_total", "Polls that were answered, in full or with 304.", "answer")
 	writesFamily        = counter("spillway_pumpkin_writes_total", "Writes that were made, changing something or not.")
 	adminFailuresFamily = counter("spillway_pumpkin_admin_failures_total", "Admin requests with no or a wrong token, for a wrong name or from another origin.")
@@ -32,6 +39,18 @@ func (r report) pumpkin(s pumpkin.Status) {
 	r.set(endingSoonFamily, float64(s.EndingSoon))
 	r.set(byFileFamily, one(s.ByFile))
 	r.set(unsharedFamily, float64(s.Unshared))
+	if s.Store != nil {
+		r.set(sharedFamily, one(s.Store.Reachable))
+		r.set(shareFailuresFamily, float64(s.Store.Failures))
+		r.set(reseededFamily, float64(s.Store.Reseeded))
+	}
+	for _, a := range s.Auto {
+		r.set(autoShareFamily, a.Share, a.ID)
+		r.set(autoLatchedFamily, one(a.Latched), a.ID)
+		r.set(autoVotesFamily, float64(a.Up), a.ID)
+		r.set(autoChangesFamily, float64(a.Raised), a.ID, "raised")
+		r.set(autoChangesFamily, float64(a.Lowered), a.ID, "lowered")
+	}
 	r.set(pollsFamily, float64(s.Polls), "full")
 	r.set(pollsFamily, float64(s.NotModified), "not_modified")
 	r.set(writesFamily, float64(s.Writes))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/spillway-go/spillway/pumpkin"
@@ -52,3 +53,40 @@ spillway_pumpkin_writes_total 2
 		t.Error(err)
 	}
 }
+
+func TestSharingAndAutomationAreCounted(t *testing.T) {
+	m := telemetry.New()
+	m.WatchPumpkin(still{pumpkin.Status{
+		Store: &pumpkin.StoreReport{Reachable: true, Failures: 3, Reseeded: 1},
+		Auto:  []pumpkin.AutoStatus{{ID: "overload", Share: 0.5, Latched: true, Up: 2, Raised: 4, Lowered: 3}},
+	}})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			name := f.GetName()
+			for _, l := range s.GetLabel() {
+				name += " " + l.GetValue()
+			}
+			got[name] = s.GetGauge().GetValue() + s.GetCounter().GetValue()
+		}
+	}
+	for name, want := range map[string]float64{
+		"spillway_pumpkin_store_reachable": 1, "spillway_pumpkin_store_failures_total": 3, "spillway_pumpkin_store_reseeded_total": 1,
+		"spillway_pumpkin_auto_share overload": 0.5, "spillway_pumpkin_auto_latched overload": 1, "spillway_pumpkin_auto_votes overload": 2,
+		"spillway_pumpkin_auto_changes_total raised overload": 4, "spillway_pumpkin_auto_changes_total lowered overload": 3,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %g (%v), want %g", name, v, ok, want)
+		}
+	}
+}
+
+type still struct{ status pumpkin.Status }
+
+func (s still) Status() pumpkin.Status { return s.status }
