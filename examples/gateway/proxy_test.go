@@ -7,8 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spillway-go/spillway/pumpkin"
 )
 
 // What a service sees is what the client sent, but for what a proxy has to change.
@@ -189,6 +192,18 @@ func TestAFeatureThatIsOffIsRefusedHere(t *testing.T) {
 }
 
 // An event stream comes through as it is written, holds no place under the limit, and ends properly when the gateway stops.
+// The last resort is there without a word in a file: PUMPKIN_FILE.
+func TestTheEnvironmentNamesABreakGlassFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "break.json")
+	writeFile(t, path, `{"severity":"critical","message":{"en":"All down."},"features":{"*":{"off":1}}}`)
+	t.Setenv(pumpkin.FileEnv, path)
+	p := started(t, "-upstream", "http://127.0.0.1:1")
+	if res, body := get(t, p.addrs["proxy"]+"/pumpkin.json"); res.StatusCode != 200 || !strings.Contains(body, "All down.") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	p.ends()
+}
+
 func TestAnEventStreamComesThrough(t *testing.T) {
 	back := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
