@@ -38,6 +38,7 @@ var commands = []command{
 	{"compare", "two result files: better, worse, or noise", compareCommand},
 	{"report", "result files as HTML, JUnit XML, Markdown", reportCommand},
 	{"gameday", "a bad day of two gateways: everything on, everything broken once", gamedayCommand},
+	{"bars", "what the gate reaches in overload, changes and calm, as medians over seeds", barsCommand},
 	{"list", "the scenarios, with their criteria", listCommand},
 }
 

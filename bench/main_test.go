@@ -259,3 +259,16 @@ func TestTheQuickSuiteIsGreen(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, out[strings.Index(out, "PASS"):])
 	}
 }
+
+func TestTheBarsAreATable(t *testing.T) {
+	code, out, log := bench(t.Context(), "bars", "-seeds", "1", "-only", "5x on 16 slots, fixed")
+	if code != exitPass || !strings.Contains(out, "| 5x on 16 slots, fixed | goodput | ≥ 0.97 |") || strings.Count(out, "PASS") < 3 {
+		t.Errorf("%d, %s\n%s", code, out, log)
+	}
+	if code, _, log := bench(t.Context(), "bars", "-seeds", "0"); code != exitUsage {
+		t.Errorf("%d, %s", code, log)
+	}
+	if code, _, log := bench(t.Context(), "bars", "-only", "nothing"); code != exitUsage {
+		t.Errorf("%d for no case at all, %s", code, log)
+	}
+}

@@ -17,13 +17,15 @@ import (
 type App struct {
 	free     []time.Duration // a heap of the times at which the slots come free
 	disturb  []scenarios.Disturbance
-	affected []int // the population of each disturbance, -1 for all
+	affected []int  // the population of each disturbance, -1 for all
+	gone     []bool // which disturbances have taken their slots
 	begins   time.Duration
 }
 
 // New makes the app of s.
 func New(s *scenarios.Scenario) *App {
 	a := &App{free: make([]time.Duration, s.App.Slots), disturb: s.Disturb, begins: 1<<63 - 1}
+	a.gone = make([]bool, len(s.Disturb))
 	for _, d := range s.Disturb {
 		a.affected = append(a.affected, s.Population(d.Population))
 		a.begins = min(a.begins, d.At)
@@ -33,6 +35,9 @@ func New(s *scenarios.Scenario) *App {
 
 // Reserve puts a request that arrives now at the end of the line and returns when its work starts and ends.
 func (a *App) Reserve(now time.Duration, population int, work time.Duration) (start, end time.Duration) {
+	if now >= a.begins {
+		a.lose(now)
+	}
 	start = max(now, a.free[0])
 	end = start + work
 	if end > a.begins {
@@ -49,7 +54,7 @@ func (a *App) Next() time.Duration { return a.free[0] }
 // disturbed is the work that would start then, with all that happens to the app meanwhile.
 func (a *App) disturbed(start, work time.Duration, population int) (from, to time.Duration) {
 	for i, d := range a.disturb {
-		if !d.Stall && a.within(d, start) && (a.affected[i] < 0 || a.affected[i] == population) {
+		if !d.Stall && d.Lost == 0 && a.within(d, start) && (a.affected[i] < 0 || a.affected[i] == population) {
 			work = time.Duration(float64(work) * d.Slower)
 		}
 	}
@@ -67,6 +72,20 @@ func (a *App) disturbed(start, work time.Duration, population int) (from, to tim
 		}
 	}
 	return start, end
+}
+
+// lose takes the slots away that are gone at now: to the app they are busy until they come back.
+func (a *App) lose(now time.Duration) {
+	for i, d := range a.disturb {
+		if d.Lost == 0 || a.gone[i] || now < d.At {
+			continue
+		}
+		a.gone[i] = true
+		for range d.Lost {
+			a.free[0] = max(a.free[0], d.At+d.For)
+			a.sink()
+		}
+	}
 }
 
 // into is how long before t the disturbance last began.

@@ -65,3 +65,17 @@ func TestDisturbancesLastAsLongAsTheySay(t *testing.T) {
 		}
 	}
 }
+
+func TestSlotsThatAreLostFinishWhatTheyHaveBegunAndComeBack(t *testing.T) {
+	a := New(scenario(4, scenarios.Disturbance{At: 100, For: 50, Lost: 3}))
+	for range 4 {
+		if _, end := a.Reserve(95, 0, 10); end != 105 {
+			t.Fatalf("ends at %d, want 105", end)
+		}
+	}
+	for i, want := range []time.Duration{115, 125, 135, 145, 155, 160, 160, 160} { // one slot, and from 150 on four
+		if _, end := a.Reserve(101, 0, 10); end != want {
+			t.Errorf("the %d. that comes meanwhile ends at %d, want %d", i+1, end, want)
+		}
+	}
+}

@@ -222,8 +222,10 @@ func (s *Scenario) checkDisturbance(d Disturbance) error {
 		return errors.New("needs for: how long")
 	case d.Every > 0 && d.Every <= d.For:
 		return errors.New("every: must be longer than for")
-	case !d.Stall && d.Slower <= 0:
-		return errors.New("needs slower: by which factor, or stall: true")
+	case d.Lost < 0 || d.Lost > s.App.Slots || d.Lost > 0 && (d.Every > 0 || d.Stall || d.Slower != 0):
+		return errors.New("lost: needs a number of slots that the app has, and goes with no every, stall or slower")
+	case !d.Stall && d.Lost == 0 && d.Slower <= 0:
+		return errors.New("needs slower: by which factor, stall: true, or lost: how many slots")
 	case d.Population != "" && s.Population(d.Population) < 0:
 		return fmt.Errorf("there is no population %q", d.Population)
 	}

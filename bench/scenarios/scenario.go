@@ -130,6 +130,8 @@ type Disturbance struct {
 	Population string  `yaml:"population"`
 	// Stall says that nothing at all goes on meanwhile.
 	Stall bool `yaml:"stall"`
+	// Lost is how many slots are gone meanwhile; what they had begun they have finished. It is for a disturbance that comes once.
+	Lost int `yaml:"lost"`
 }
 
 // Criterion is one row of the verdict: a metric of one arm within bounds.

@@ -106,6 +106,8 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{"{name: p,", "{name: p, clients: 1000000000,", "clients"},
 		{"{name: p,", "{name: p, retry: {max: 3, policy: often},", "retry"},
 		{"pass:", "disturb: [{at: 1s, for: 2s, every: 1s, stall: true}]\npass:", "disturb[0]"},
+		{"pass:", "disturb: [{at: 1s, for: 2s, lost: 11}]\npass:", "slots that the app has"},
+		{"pass:", "disturb: [{at: 1s, for: 2s, lost: 1, stall: true}]\npass:", "lost"},
 		{"id: test", "id: [", "x.yaml"},
 		{"{name: p,", "{name: p, polls: true,", "add a switch"},
 		{"pass:", "switch: {feature: f, at: 1s, poll_after: 15s}\npass:", "switch: needs"},
