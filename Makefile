@@ -39,6 +39,7 @@ bench-peers:
 	go -C bench/peers run ./rules $(ARGS)
 	go -C bench/peers run ./cost $(ARGS)
 	go -C bench/peers run ./http $(ARGS)
+	go -C bench/peers run ./http -loopback $(ARGS)
 
 # bench-redis is what a shared decision costs, on a redis-server that it starts: 4 minutes, and wants a quiet machine.
 bench-redis:

@@ -3,6 +3,7 @@
 //
 //	go run .          # about a minute
 //	go run . -quick   # about 5 s; too short to be quoted
+//	go run . -loopback   # a server with everything on beside a bare one, over real connections; about 20 s
 package main
 
 import (
@@ -31,12 +32,24 @@ var (
 
 func main() {
 	short := flag.Bool("quick", false, "a look in a few seconds; its figures are too rough to be quoted")
+	real := flag.Bool("loopback", false, "compare a server with everything on with a bare one, over real connections")
+	if os.Getenv(clientMark) != "" {
+		if err := beClients(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "http: clients:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	p := full
 	if *short {
 		p = quick
 	}
-	if err := run(os.Stdout, os.Stderr, p); err != nil {
+	what := func() error { return run(os.Stdout, os.Stderr, p) }
+	if *real {
+		what = func() error { return loopback(os.Stdout, p) }
+	}
+	if err := what(); err != nil {
 		fmt.Fprintln(os.Stderr, "http:", err)
 		os.Exit(1)
 	}
