@@ -64,8 +64,8 @@ func TestTheCheckOfKindsCanFail(t *testing.T) {
 		"`limits/TestKindWindowStale`":                                         false,
 		"limits.TestKindWindowStale":                                           false,
 		"`limits.TestKindWindow`":                                              false,
-		"`shed.TestQueueBusyLoopIsNone`":                                         true,
-		"`shed.ATestQueueBusyLoopIsNone`":                                        false,
+		"`shed.TestQueueBusyLoopIsNone`":                                       true,
+		"`shed.ATestQueueBusyLoopIsNone`":                                      false,
 		"`shed.FuzzThatIsNotThere`":                                            false,
 		"`limits/redisstore.TestBreaker`":                                      false,
 	} {
