@@ -32,6 +32,13 @@
 // message. So a key that all want costs one call at a time, however many want it. It is exact, has no timer, and nobody
 // waits for others to come. Config.NoCoalescing and Config.NoPipelining switch it off.
 //
+// # Hot keys
+//
+// Two wrappers spare Redis more calls, and are a choice. A [Refusals] remembers for a second at most what was refused, so that a
+// flood of what is over its limit is answered from memory. A [Leases] takes blocks ahead for the policies that allow that, and
+// spends them without asking: what a bucket admits over a span can then be more than its rule by what lay in blocks as the span
+// began, and an instance may refuse what lies unused with another. Put a Leases on a Refusals on a Guard on a Store.
+//
 // # At most one charge
 //
 // A call whose answer is lost is never sent again: the [Error] says that it may have been carried out. See [Kind] for what

@@ -59,3 +59,40 @@ func ExampleKindOf() {
 	fmt.Println(kind, ours)
 	// Output: not_executed true
 }
+
+// A hot key: refusals are remembered, and quota is taken ahead for the policies that say so.
+func ExampleNewLeases() {
+	client, err := redisstore.Open("redis://127.0.0.1:6379/0", redisstore.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close()
+	store, err := redisstore.New(client, redisstore.Config{})
+	if err != nil {
+		panic(err)
+	}
+	guard, err := redisstore.NewGuard(store, redisstore.GuardConfig{Instances: 3})
+	if err != nil {
+		panic(err)
+	}
+	refusals, err := redisstore.NewRefusals(guard, 0)
+	if err != nil {
+		panic(err)
+	}
+	leases, err := redisstore.NewLeases(refusals, redisstore.LeaseConfig{})
+	if err != nil {
+		panic(err)
+	}
+	defer leases.Close() // gives back what was not spent, and closes the others
+
+	site, err := limits.NewPolicy("site", limits.TokenBucket{Capacity: 5000, Refill: limits.PerSecond(2000)},
+		limits.Shared(limits.SharedByLease))
+	if err != nil {
+		panic(err)
+	}
+	d, err := leases.Take(context.Background(), time.Time{}, []limits.Charge{{Policy: site, Cost: 1}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(d.Allowed, d.Source) // by Redis at first, and by lease while many ask
+}

@@ -136,13 +136,13 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 		log.Warn("spillway: store.redis.instances is not set, so it is 1: where several instances share this Redis, each hands out " +
 			"whole quotas while it cannot reach it; set instances, or heartbeat: true")
 	}
-	store, end, err := c.layered(guard)
+	whole, err := c.layered(guard)
 	if err != nil {
 		guard.Close()
 		client.Close()
 		return nil, nil, err
 	}
-	return store, func() { end(); client.Close() }, nil
+	return whole, func() { whole.Close(); client.Close() }, nil
 }
 
 // dividesQuotas reports whether some limit is decided here when the store cannot.
