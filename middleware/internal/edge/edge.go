@@ -152,7 +152,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 		settles: seen.partly || seen.bodies || seen.responses || e.settle != nil || route.costField != "",
 		tolled:  seen.responses && r.Method != http.MethodHead,
 	}
-	rec := &recorder{shedder: e.shedder, permit: permit, route: route}
+	rec := &recorder{shedder: e.shedder, permit: permit, route: route, tunnel: r.Method == http.MethodConnect}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
 		e.show(header, seen, &rec.quota, verdicts, false)
 	}

@@ -20,6 +20,7 @@ type recorder struct {
 	cost     atomic.Int64  // that, as shed.Ending has it
 	costs    *recorder     // the one that is settled by, if it is further out; nil if it is this one
 	status   int           // the final one; 0 until it is sent
+	tunnel   bool          // the request is a CONNECT
 	hijacked bool
 
 	quota [2]string // the values of the fields that tell what rules have said, kept here to spare an allocation
@@ -36,8 +37,8 @@ func (w *recorder) WriteHeader(status int) {
 // sends notes that a body goes out, which implies a status.
 func (w *recorder) sends() { w.begins(http.StatusOK) }
 
-// begins notes the final status, the first one that is said. An event stream or an upgrade may last for hours, so from here
-// on it holds no place under the concurrency limit.
+// begins notes the final status, the first one that is said. An event stream, an upgrade or a tunnel (over HTTP/2 that is how
+// WebSockets come, RFC 8441) may last for hours, so from here on it holds no place under the concurrency limit.
 func (w *recorder) begins(status int) {
 	if w.status != 0 {
 		return
@@ -51,7 +52,7 @@ func (w *recorder) begins(status int) {
 	if w.out != nil {
 		w.out.begins(w.Header())
 	}
-	if status == http.StatusSwitchingProtocols || streams(w.Header()) {
+	if status == http.StatusSwitchingProtocols || w.tunnel && status < 300 || streams(w.Header()) {
 		w.permit.Detach()
 	}
 }
