@@ -54,6 +54,9 @@ func (o Options) open(address string) (redis.UniversalClient, error) {
 		return nil, errors.New("there is no scheme; write redis://HOST:PORT/0")
 	}
 	base, kind, _ := strings.Cut(scheme, "+")
+	if u, err := url.Parse(address); err == nil && strings.Contains(u.Host, ",") { // it would be looked up as one name
+		return nil, errors.New("there are several hosts before the path; write the first there, and each other one as a parameter addr=HOST:PORT")
+	}
 	switch kind {
 	case "":
 		p, err := redis.ParseURL(address)

@@ -48,14 +48,15 @@ func TestNewRefuses(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for address, says := range map[string]string{
-		"localhost:6379":                     "scheme",
-		"http://localhost":                   "scheme",
-		"redis+star://localhost":             "scheme",
-		"redis+sentinel://localhost":         "master_name",
-		"redis://localhost/zero":             "database",
-		"redis://localhost?surprise=1":       "surprise",
-		"redis://user:se%zzcret@localhost/0": "",
-		"redis+cluster://u:secret@h?x=1":     "x",
+		"localhost:6379":                           "scheme",
+		"http://localhost":                         "scheme",
+		"redis+star://localhost":                   "scheme",
+		"redis+sentinel://localhost":               "master_name",
+		"redis+sentinel://a:1,b:1/0?master_name=m": "addr=HOST:PORT",
+		"redis://localhost/zero":                   "database",
+		"redis://localhost?surprise=1":             "surprise",
+		"redis://user:se%zzcret@localhost/0":       "",
+		"redis+cluster://u:secret@h?x=1":           "x",
 	} {
 		client, err := Open(address, Options{})
 		if err == nil {
