@@ -145,6 +145,9 @@ func (c *query) fill(s *Store) {
 	c.args = args
 }
 
+// inExact reports whether a number is one that a balance may have.
+func inExact(x int64) bool { return x >= 0 && x <= limits.Exact }
+
 // sameCosts reports whether two questions about the same balances are one question asked twice.
 func sameCosts(a, b *question) bool {
 	for i := range a.charges {
@@ -208,20 +211,24 @@ func (c *query) read(s *Store, reply []any) error {
 		}
 	}
 	granted := n.next()
+	exact := inExact(now)
 	var few [inline]limits.Account
 	accounts := few[:0]
 	for _, i := range q.first {
 		owed, last, since := n.next(), n.next(), n.next()
+		exact = exact && inExact(owed) && inExact(last) && inExact(since)
 		var past []limits.Passed
 		for range n.next() {
-			past = append(past, limits.Passed{At: n.next(), Amount: n.next()})
+			p := limits.Passed{At: n.next(), Amount: n.next()}
+			exact = exact && inExact(p.At) && inExact(p.Amount)
 			if n.bad {
 				break
 			}
+			past = append(past, p)
 		}
 		accounts = append(accounts, q.charges[i].Policy.Account(owed, last, since, past))
 	}
-	if n.bad || len(n.rest) > 0 {
+	if n.bad || !exact || len(n.rest) > 0 {
 		return fmt.Errorf("the script answered %v, which is not what it was asked", reply)
 	}
 	effect := limits.Look

@@ -101,6 +101,15 @@ local function reading(v)
   return {kind = kind, per = b, tick = 1}, n
 end
 
+-- exact reports whether numbers are what a balance may have; 7 bytes can hold others.
+local function exact(...)
+  for i = 1, select('#', ...) do
+    local x = select(i, ...)
+    if x < 0 or x > 9007199254740992 then return false end
+  end
+  return true
+end
+
 -- parse returns the balance in a value, and the rule it was counted by; nil if it is none.
 local function parse(v)
   if #v < 18 or not string.find(v, '^[mMwvVlbt]') or string.byte(v, 2) > 63 then return nil end
@@ -108,16 +117,19 @@ local function parse(v)
   if #v < 32 + floor(lengths / 8) + lengths % 8 and string.sub(v, 1, 1) == 't' then return nil end
   local r, n = reading(v)
   if #v < n + 14 then return nil end
+  if r.kind == 'm' and (r.drain == 0 or r.unit == 0) or r.kind ~= 'm' and r.per == 0 then return nil end
   local b = {last = number(v, n + 1), owed = number(v, n + 8), tag = string.sub(v, 1, n)}
   if r.kind ~= 'l' and r.kind ~= 't' then
     if #v > n + 21 then return nil end
     b.since = short(v, n + 15, #v)
     if r.kind == 'm' or r.kind == 'w' then b.since = b.last - b.since end
-    return b, r
+  else
+    if #v < n + 28 or (#v - n) % 14 > 0 then return nil end
+    b.since = number(v, n + 15)
+    b.past = {s = string.sub(v, n + 29), n = (#v - n - 28) / 14, before = number(v, n + 22)}
+    if not exact(b.past.before, upto(b.past, b.past.n) - b.past.before) then return nil end
   end
-  if #v < n + 28 or (#v - n) % 14 > 0 then return nil end
-  b.since = number(v, n + 15)
-  b.past = {s = string.sub(v, n + 29), n = (#v - n - 28) / 14, before = number(v, n + 22)}
+  if not exact(b.last, b.owed, b.since) then return nil end
   return b, r
 end
 

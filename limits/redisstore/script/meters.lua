@@ -45,6 +45,9 @@ for i = 1, keys do
       ago = ago * 256 + byte(v, q)
     end
     since = last - ago
+    if since < 0 or last > 9007199254740992 or owed > 9007199254740992 then
+      return {-2, i}
+    end
     if not same then -- the rule has changed: what was used stays used, rounded up
       local olddrain, oldunit = 0, 0
       for q = 3, 2 + drains do
@@ -52,6 +55,9 @@ for i = 1, keys do
       end
       for q = 3 + drains, p - 2 do
         oldunit = oldunit * 256 + byte(v, q)
+      end
+      if olddrain == 0 or oldunit == 0 then
+        return {-2, i}
       end
       local at = math.max(now, last)
       at = at - at % step

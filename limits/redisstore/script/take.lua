@@ -215,7 +215,11 @@ for i = 1, keys do
     local kept, old = parse(v)
     if not kept then return {-2, i} end
     b = kept
-    if kept.tag ~= tag then b = convert(r, kept, old) end
+    if kept.tag ~= tag then
+      b = convert(r, kept, old)
+    elseif (r.kind == 'w' or r.kind == 'v') and max(b.owed, r.kind == 'v' and b.since or 0) > r.most then
+      return {-2, i}
+    end
   end
   found[i] = {b.owed, b.last, b.since}
   measure(r, b)
