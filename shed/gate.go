@@ -263,7 +263,7 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 			sample := concurrency.Sample{Latency: now - s.started, InFlight: g.inFlight, Dropped: outcome == Dropped}
 			g.estimate.Observe(now, sample)
 			if outcome == Success {
-				g.latency.add(sample.Latency)
+				g.latency.add(now, sample.Latency)
 			}
 		}
 		g.inFlight--
@@ -393,21 +393,31 @@ func (g *gate) grant(now time.Duration, t *ticket) {
 func ticketOf(w *queue.Waiter) *ticket { return w.Owner.(*ticket) }
 
 // recentLatency follows how long successful work takes, for estimates of waiting time: the median of three means of up to
-// 32 samples each, so that one hiccup does not make the line look longer than it is.
+// 32 samples each, so that one hiccup does not make the line look longer than it is. With few requests a mean ends sooner, by
+// time: what was true a minute ago says nothing about the line there is now.
 type recentLatency struct {
 	sum   time.Duration
 	n     int
+	first time.Duration    // when the first of the n ended
 	means [3]time.Duration // zero means not there yet
 	at    int
 }
 
-const latencyBlock = 32
+// A mean ends with latencyBlock samples, after latencyTime with latencyFew of them, or after ten times that with what there is.
+const (
+	latencyBlock = 32
+	latencyFew   = 8
+	latencyTime  = 100 * time.Millisecond
+)
 
-func (r *recentLatency) add(d time.Duration) {
+func (r *recentLatency) add(now, d time.Duration) {
+	if r.n == 0 {
+		r.first = now
+	}
 	r.sum += d
 	r.n++
-	if r.n == latencyBlock {
-		r.means[r.at] = r.sum / latencyBlock
+	if age := now - r.first; r.n == latencyBlock || r.n >= latencyFew && age >= latencyTime || age >= 10*latencyTime {
+		r.means[r.at] = r.sum / time.Duration(r.n)
 		r.at = (r.at + 1) % len(r.means)
 		r.sum, r.n = 0, 0
 	}

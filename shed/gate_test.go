@@ -131,7 +131,7 @@ func TestTheCallersDeadlineEndsTheWait(t *testing.T) {
 // teach lets the gate see that work takes d.
 func teach(g *gate, d time.Duration) {
 	for range 3 * latencyBlock {
-		g.latency.add(d)
+		g.latency.add(0, d)
 	}
 }
 
@@ -161,19 +161,42 @@ func TestWhoCannotBeServedInTimeIsRefusedAtOnce(t *testing.T) {
 func TestOneHiccupDoesNotMakeTheLineLookLonger(t *testing.T) {
 	var r recentLatency
 	for range 3 * latencyBlock {
-		r.add(20 * ms)
+		r.add(0, 20*ms)
 	}
 	for range latencyBlock {
-		r.add(500 * ms)
+		r.add(0, 500*ms)
 	}
 	if got := r.typical(); got != 20*ms {
 		t.Fatalf("typical latency after one bad block: %v", got)
 	}
 	for range latencyBlock {
-		r.add(500 * ms)
+		r.add(0, 500*ms)
 	}
 	if got := r.typical(); got != 500*ms {
 		t.Fatalf("typical latency after two bad blocks: %v, want to believe it", got)
+	}
+}
+
+// TestFewRequestsDoNotLeaveTheEstimateStale: at four slow requests a second 32 samples take eight seconds, each of the three means.
+func TestFewRequestsDoNotLeaveTheEstimateStale(t *testing.T) {
+	var r recentLatency
+	now := 0 * ms
+	for range 3 * latencyBlock {
+		r.add(now, 20*ms)
+	}
+	for range 10 {
+		now += 250 * ms
+		r.add(now, 2000*ms)
+	}
+	if got := r.typical(); got != 2000*ms {
+		t.Errorf("typical latency %v after 2.5 s of work that takes 2 s", got)
+	}
+	for range 2 * latencyFew {
+		now += 15 * ms
+		r.add(now, 20*ms)
+	}
+	if got := r.typical(); got != 20*ms {
+		t.Errorf("typical latency %v after %d of 20 ms", got, 2*latencyFew)
 	}
 }
 
