@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/spillway-go/spillway/shed"
@@ -56,10 +57,19 @@ func ParseUpstream(s string) (u *url.URL, why string) {
 		return nil, "it has to begin with http:// or https://"
 	case u.Hostname() == "":
 		return nil, "there is no host in it"
+	case strings.HasSuffix(u.Host, ":"): // as from a variable that is not set
+		return nil, "there is a colon but no port after the host"
+	case u.Port() != "" && !isPort(u.Port()):
+		return nil, "ports go from 1 to 65535"
 	case u.User != nil:
 		return nil, "names and passwords do not belong in it"
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, "there is a query or a fragment in it"
 	}
 	return u, ""
+}
+
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return err == nil && n > 0
 }

@@ -38,6 +38,9 @@ func TestWhatIsNoUpstreamIsRefused(t *testing.T) {
 		"http://host#x":       "a fragment",
 		"http://a b":          "no URL",
 		"/path":               "begin with http",
+		"http://host:":        "no port",
+		"http://host:0":       "ports go from",
+		"http://host:99999/x": "ports go from",
 	} {
 		_, err := Parse("f", []byte("routes:\n  - {name: a, match: /a, upstream: \""+text+"\"}"), forwarding())
 		if err == nil || !strings.Contains(err.Error(), why) || !strings.HasPrefix(err.Error(), "f:2: routes[0].upstream: ") {
