@@ -44,8 +44,9 @@ func (d *demo) routes() (*echo.Echo, error) {
 	e.Use(d.number, protect)
 
 	a := &app{backend: backend.New(backend.SlotCount), stopping: d.stopping, every: time.Second}
-	e.GET("/api/items", a.items)
-	e.GET("/api/report", a.report)
+	read := []string{http.MethodGet, http.MethodHead} // Echo's GET does not answer HEAD
+	e.Match(read, "/api/items", a.items)
+	e.Match(read, "/api/report", a.report)
 	e.POST(ordersPath, a.order)
 	e.GET(eventsPath, a.events)
 

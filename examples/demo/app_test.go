@@ -20,6 +20,8 @@ func TestEachRouteAnswersAsItsKind(t *testing.T) {
 	}{
 		{"GET", "/api/items", 200, "application/json", "anchor"},
 		{"GET", "/api/report", 200, "application/json", "report"},
+		{"HEAD", "/api/items", 200, "application/json", ""},
+		{"HEAD", "/api/report", 200, "application/json", ""},
 		{"POST", "/api/orders", 201, "application/json", `"order":1`},
 		{"GET", "/healthz", 200, "text/plain", "ok"},
 		{"GET", "/metrics", 200, "text/plain", "spillway_limit "},
