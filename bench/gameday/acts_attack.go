@@ -113,7 +113,7 @@ func eveningAct() *act {
 						return false
 					}
 					st := &v.Shed
-					return st.InFlight == 0 && st.Waiting == 0 && st.Parked == 0 && st.Streams == 0 && v.Gateway.Streams == 0 && v.store().State == "up" &&
+					return st.InFlight == 0 && st.Waiting == 0 && st.Parked == 0 && st.Streams == 0 && v.Gateway.Streams == 0 && v.Shed.Store.State == "up" &&
 						held.goroutines <= g.atRest.goroutines+spare/4 && held.files <= g.atRest.files+spare && budgets(&v) == 0
 				}
 				begin := time.Now()
@@ -122,7 +122,7 @@ func eveningAct() *act {
 				st := &v.Shed
 				s.expects(g.name+": in flight, waiting, parked, streams", st.InFlight+st.Waiting+st.Parked+st.Streams+v.Gateway.Streams+budgets(&v) == 0,
 					fmt.Sprintf("%d, %d, %d, %d", st.InFlight, st.Waiting, st.Parked, st.Streams+v.Gateway.Streams+budgets(&v)), "0")
-				s.expects(g.name+": store", v.store().State == "up", v.store().State, "up")
+				s.expects(g.name+": store", v.Shed.Store.State == "up", v.Shed.Store.State, "up")
 				s.expects(g.name+": goroutines", held.goroutines <= g.atRest.goroutines+spare/4, fmt.Sprintf("%d, after the start %d", held.goroutines, g.atRest.goroutines), "≤ %d more", spare/4)
 				s.expects(g.name+": descriptors", held.files <= g.atRest.files+spare, fmt.Sprintf("%d, after the start %d", held.files, g.atRest.files), "≤ %d more: connections to Redis that it keeps", spare)
 				s.expects(g.name+": refunds that failed", true, fmt.Sprint(st.RefundErrors), "for information")

@@ -2,12 +2,15 @@ package gameday
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/spillway-go/spillway/pumpkin"
 )
 
 // controlAct is the day without Spillway: the same service, the same flood.
@@ -182,26 +185,39 @@ func greedyAct() *act {
 
 // comesBack lets a client that has just been refused do what it was told: nobody competes with it, so it has to be admitted.
 func (s *scene) comesBack(ctx context.Context, who *customer, a ask) error {
-	for range 100 {
-		one := shot{at: time.Now()}
-		send(ctx, a, who, &one)
-		if ctx.Err() != nil {
-			return ctx.Err()
+	refused := make(chan shot, 100)
+	var wg sync.WaitGroup
+	for range cap(refused) { // at once, for one after the other they might fit
+		wg.Go(func() {
+			one := shot{at: time.Now()}
+			if send(ctx, a, who, &one); one.status == http.StatusTooManyRequests && one.reason == "over_limit" {
+				refused <- one
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	close(refused)
+	last, any := shot{}, false
+	for one := range refused {
+		if end := one.at.Add(one.took); !any || end.After(last.at.Add(last.took)) {
+			last, any = one, true
 		}
-		if one.status != http.StatusTooManyRequests {
-			continue
-		}
-		asked := time.Now()
-		if !pause(ctx, time.Duration(one.after)*time.Second) {
-			return ctx.Err()
-		}
-		again := shot{at: time.Now()}
-		send(ctx, a, who, &again)
-		s.expects("who waits as told is admitted", again.status != http.StatusTooManyRequests,
-			fmt.Sprintf("told %d s, came after %.2f s: %d", one.after, again.at.Sub(asked).Seconds(), again.status), "no 429")
+	}
+	if !any {
+		s.expects("who waits as told is admitted", false, "nobody was refused of 100 at once", "a refusal to follow")
 		return nil
 	}
-	s.expects("who waits as told is admitted", false, "never refused in 100 requests", "a refusal to follow")
+	asked := time.Now()
+	if !pause(ctx, time.Duration(last.after)*time.Second) {
+		return ctx.Err()
+	}
+	again := shot{at: time.Now()}
+	send(ctx, a, who, &again)
+	s.expects("who waits as told is admitted", again.status != http.StatusTooManyRequests,
+		fmt.Sprintf("told %d s, came after %.2f s: %d", last.after, again.at.Sub(asked).Seconds(), again.status), "no 429")
 	return nil
 }
 
@@ -245,25 +261,28 @@ func botAct() *act {
 func slowAct() *act {
 	return &act{
 		name: "slow", title: "The service becomes five times slower",
-		about:  fmt.Sprintf("Every request takes %v instead of %v, so that %.0f a second are possible and more than twice as many are asked for. Then it is well again.", 5*serviceTime, serviceTime, serviceCapacity/5),
-		expect: "Paying clients are served as before, the others get what is left and a 503 with Retry-After for the rest. No line builds up inside of the service, so that it is well as soon as its cause is.",
+		about: fmt.Sprintf("Every request takes %v instead of %v, so that %.0f a second are possible and more than twice as many are asked for. Then it is well again.", 5*serviceTime, serviceTime, serviceCapacity/5),
+		expect: "Paying clients are served as before, the others get what is left and a 503 with Retry-After for the rest. No line builds up inside of the service, so that it is well as soon as its cause is. " +
+			"The pumpkin goes up by itself, switches reports off, and comes down by itself.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
 			if _, err := d.service.control("reset", nil); err != nil {
 				return err
 			}
 			defer d.service.set(1)
+			groups := append(d.crowd.ordinary(), &group{name: "reports", members: d.crowd.searchers, rate: 1, ask: ask{method: http.MethodPost, path: "/reports", body: 32}})
 			from := time.Now()
 			if err := d.service.set(5); err != nil {
 				return err
 			}
-			s.play(ctx, d.length(8*time.Second, 40*time.Second), d.crowd.ordinary()...)
+			told := d.follow("overload")
+			s.play(ctx, d.length(11*time.Second, 40*time.Second), groups...)
 			if err := d.service.set(1); err != nil {
 				return err
 			}
 			to := time.Now()
 			s.during("five times slower", from, to)
-			s.play(ctx, 9*time.Second, d.crowd.ordinary()...)
+			s.play(ctx, 9*time.Second, groups...)
 			s.end = time.Now()
 			s.served(.99, "paying")
 			s.p99("paying", deadline)
@@ -274,9 +293,76 @@ func slowAct() *act {
 			}
 			s.expects("inside of the service at most", c.Longest <= 128, fmt.Sprint(c.Longest), "≤ 2 gateways × concurrency.max 64")
 			s.recovers(to, "paying", "free")
+			for ctx.Err() == nil && told.up() && time.Since(to) < 45*time.Second {
+				pause(ctx, 200*time.Millisecond)
+			}
+			told.stop()
+			raised, cleared := told.times()
+			s.hopes("the pumpkin went up by itself", !raised.IsZero() && raised.Before(to), since(raised, from), "while the service was slow")
+			s.hopes("and came down by itself", !cleared.IsZero(), since(cleared, to)+" after the service was well", "≤ 45s")
 			return nil
 		},
 	}
+}
+
+// since writes when something was, counted from another moment.
+func since(at, from time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.Sub(from).Round(100 * time.Millisecond).String()
+}
+
+// following sees when an item of the pumpkin goes up, and when it has come down for good.
+type following struct {
+	mu              sync.Mutex
+	raised, cleared time.Time
+	stop            func()
+}
+
+// follow asks both gateways for their document.
+func (d *day) follow(id string) *following {
+	f := &following{}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	f.stop = every(200*time.Millisecond, func() {
+		up := false
+		for _, g := range d.gateways {
+			res, err := client.Get("http://" + g.listen + "/pumpkin.json")
+			if err != nil {
+				return
+			}
+			var doc pumpkin.Document
+			err = json.NewDecoder(res.Body).Decode(&doc)
+			res.Body.Close()
+			if err != nil {
+				return
+			}
+			up = up || slices.ContainsFunc(doc.Items, func(i pumpkin.Notice) bool { return i.ID == id })
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		switch {
+		case up && f.raised.IsZero():
+			f.raised = time.Now()
+		case up:
+			f.cleared = time.Time{}
+		case !f.raised.IsZero() && f.cleared.IsZero():
+			f.cleared = time.Now()
+		}
+	})
+	return f
+}
+
+func (f *following) times() (raised, cleared time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.raised, f.cleared
+}
+
+// up reports whether the item is up.
+func (f *following) up() bool {
+	raised, cleared := f.times()
+	return !raised.IsZero() && cleared.IsZero()
 }
 
 func floodAct() *act {

@@ -24,7 +24,7 @@ func (d *day) stores(state string, since time.Time) (time.Duration, error) {
 	err := await("the store is "+state, func() bool {
 		for _, g := range d.gateways {
 			v, err := g.look()
-			if err != nil || (v.store().State == "up") != (state == "up") {
+			if err != nil || (v.Shed.Store.State == "up") != (state == "up") {
 				return false
 			}
 		}

@@ -32,7 +32,7 @@ type rules struct {
 
 var (
 	usual = rules{
-		Free: bucket{40, 10}, Premium: bucket{100, 25}, Address: bucket{20, 5}, Network: bucket{60, 20},
+		Free: bucket{40, 10}, Premium: bucket{100, 25}, Address: bucket{20, 5}, Network: bucket{30, 10},
 		Exports: bucket{64, 64}, Orders: bucket{20, 10}, Payments: bucket{30, 5}, Soft: 40, Hard: 80, Parallel: 24,
 	}
 	tighter = func() rules { r := usual; r.Free = bucket{20, 5}; return r }()

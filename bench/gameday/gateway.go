@@ -12,10 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spillway-go/spillway/limits"
-	"github.com/spillway-go/spillway/pumpkin"
-	"github.com/spillway-go/spillway/shed"
 )
 
 // gatewayPackage is the program that the day is about.
@@ -63,21 +59,30 @@ func (g *gateway) start() error {
 	return err
 }
 
-// view is what the debug view says.
+// view is what the day wants to know of the debug view.
 type view struct {
-	Shed    shed.Status    `json:"shed"`
-	Pumpkin pumpkin.Status `json:"pumpkin"`
+	Shed struct {
+		Limit    int `json:"limit"`
+		InFlight int `json:"in_flight"`
+		Waiting  int `json:"waiting"`
+		Parked   int `json:"parked"`
+		Streams  int `json:"streams"`
+		Rules    []struct {
+			Name string `json:"name"`
+			Rule string `json:"rule"`
+		} `json:"rules"`
+		Budgets []struct {
+			InUse int `json:"in_use"`
+		} `json:"long_lived"`
+		Store struct {
+			State string `json:"state"`
+			Error string `json:"error"`
+		} `json:"store"`
+		RefundErrors int64 `json:"refund_errors"`
+	} `json:"shed"`
 	Gateway struct {
 		Streams int `json:"streams"`
 	} `json:"gateway"`
-}
-
-// store is the state of the shared store.
-func (v *view) store() limits.Report {
-	if v.Shed.Store == nil {
-		return limits.Report{}
-	}
-	return *v.Shed.Store
 }
 
 // get reads a page of the admin listener; into is what its JSON goes to, or a *string for the text.

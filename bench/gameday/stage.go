@@ -49,8 +49,8 @@ func missing() error {
 
 // redisURL is what the gateways' file says.
 func (s *stage) redisURL() string {
-	hosts := strings.Join(s.redis.Addrs(), ",")
-	return "redis+sentinel://" + hosts + "/0?master_name=" + s.redis.Name
+	sentinels := s.redis.Addrs()
+	return "redis+sentinel://" + sentinels[0] + "/0?master_name=" + s.redis.Name + "&addr=" + strings.Join(sentinels[1:], "&addr=")
 }
 
 // end ends everything, the last first. It may be called at any time.
@@ -109,6 +109,18 @@ func (s *stage) setUp(ctx context.Context, say func(string, ...any)) (err error)
 		}
 		s.undo = append(s.undo, func() { _ = g.stop() }) // how it ends is the business of an act
 		s.gateways, addrs = append(s.gateways, g), append(addrs, g.listen)
+	}
+	err = await("Redis decides for both gateways", func() bool {
+		return s.both(func(g *gateway) error {
+			v, err := g.look()
+			if err == nil && v.Shed.Store.State != "up" {
+				err = errors.New(v.Shed.Store.Error)
+			}
+			return err
+		}) == nil
+	})
+	if err != nil {
+		return err
 	}
 	s.balancer = newBalancer(addrs...)
 	s.undo = append(s.undo, s.crowd.close)

@@ -54,7 +54,7 @@ func watch(s *stage) *gauges {
 				continue
 			}
 			now.limit, now.inFlight, now.waiting = now.limit+v.Shed.Limit, now.inFlight+v.Shed.InFlight, now.waiting+v.Shed.Waiting
-			if v.store().State == "up" {
+			if v.Shed.Store.State == "up" {
 				now.store++
 			}
 		}

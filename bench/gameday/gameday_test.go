@@ -1,0 +1,215 @@
+package gameday
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/spillway-go/spillway/bench/judge"
+	"github.com/spillway-go/spillway/shed/configfile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// One act with everything that a day has: all programs start, customers are served, and all is at rest and gone at the end.
+func TestADayInShort(t *testing.T) {
+	var log strings.Builder
+	report, err := Run(t.Context(), Options{Quick: true, Acts: []string{"screen", "evening"}, Log: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Count(judge.Fail) > 0 || report.Count(judge.Pass) == 0 || report.Partial {
+		t.Error(log.String())
+	}
+	var page bytes.Buffer
+	if err := report.HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Quiet evening", "20 requests at once", "<svg"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if strings.Contains(page.String(), "http://") || strings.Contains(page.String(), "<script") {
+		t.Error("the page loads something")
+	}
+}
+
+// Broken off while it starts, or at any later time, it ends what it has started and gives the partial report.
+func TestADayThatIsBrokenOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	report, err := Run(ctx, Options{Quick: true, Acts: []string{"screen"}, Log: io.Discard})
+	if err != nil || !report.Partial {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if err := report.HTML(io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsMissingIsSaidInOneLine(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Run(t.Context(), Options{Log: io.Discard})
+	if err == nil || !Usage(err) || !strings.Contains(err.Error(), "install it with: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestUnknownActsAreUsage(t *testing.T) {
+	if _, err := choose([]string{"noon"}); err == nil || !Usage(err) || !strings.Contains(err.Error(), "evening") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTheFileIsInOrder(t *testing.T) {
+	dir := t.TempDir()
+	text := settings(usual, "redis://127.0.0.1:1/0", "127.0.0.1:2")
+	for name, text := range map[string]string{"gateway.yaml": text, "admin.token": strings.Repeat("t", 32) + "\n"} {
+		if err := write(dir, name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := makeKeys(dir, newCrowd().accounts()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "keys.yaml")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := configfile.Load(filepath.Join(dir, "gateway.yaml"), configfile.Config{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheScheduleIsOpenAndSpread(t *testing.T) {
+	g := &group{members: people("a", "", 4, 1), rate: 3}
+	all := schedule(2*time.Second, []*group{g, {members: people("b", "", 1, 2), atOnce: 5}})
+	n, at := map[string]int{}, time.Duration(0)
+	for _, d := range all {
+		if d.at < at {
+			t.Fatal("not in order")
+		}
+		at = d.at
+		n[d.who.name]++
+	}
+	for _, name := range names(g.members) {
+		if n[name] != 6 {
+			t.Errorf("%s: %d requests in 2 s at 3/s", name, n[name])
+		}
+	}
+	if n["b-0"] != 5 || all[4].at != 0 {
+		t.Errorf("at once: %d", n["b-0"])
+	}
+}
+
+// Each verdict has to be able to fail.
+func TestVerdictsCanFail(t *testing.T) {
+	begin := time.Now().Add(-10 * time.Second)
+	ok := shot{group: "paying", member: "paying-0", status: 200, took: 50 * time.Millisecond, after: -1}
+	late := shot{group: "paying", status: 200, took: 3 * time.Second, after: -1}
+	told := shot{group: "paying", status: 429, reason: "over_limit", after: 1}
+	mute := shot{group: "paying", status: 503, reason: "overloaded", after: -1}
+	for _, row := range []struct {
+		what  string
+		shots []shot
+		judge func(*scene)
+		want  judge.Status
+	}{
+		{"served", []shot{ok, ok}, func(s *scene) { s.served(.99, "paying") }, judge.Pass},
+		{"served late", []shot{ok, late}, func(s *scene) { s.served(.99, "paying") }, judge.Fail},
+		{"nobody asked", nil, func(s *scene) { s.served(.99, "paying") }, judge.Fail},
+		{"told", []shot{ok, told}, func(s *scene) { s.told() }, judge.Pass},
+		{"not told", []shot{ok, mute}, func(s *scene) { s.told() }, judge.Fail},
+		{"p99", []shot{ok, late}, func(s *scene) { s.p99("paying", deadline) }, judge.Fail},
+		{"within", nil, func(s *scene) {
+			s.within("r", bucket{40, 10}, 0, counts{Arrived: map[string]int{"paying-0 items": 139}}, "items", "paying-0")
+		}, judge.Pass},
+		{"beyond", nil, func(s *scene) {
+			s.within("r", bucket{40, 10}, 0, counts{Arrived: map[string]int{"paying-0 items": 150}}, "items", "paying-0")
+		}, judge.Fail},
+		{"recovers", every100(ok, begin, 0, 100), func(s *scene) { s.recovers(begin, "paying") }, judge.Pass},
+		{"recovers late", append(every100(late, begin, 0, 60), every100(ok, begin, 60, 100)...), func(s *scene) { s.recovers(begin, "paying") }, judge.Fail},
+		{"recovers never", every100(told, begin, 0, 100), func(s *scene) { s.recovers(begin, "paying") }, judge.Fail},
+	} {
+		s := &scene{load: &load{shots: row.shots}, begin: begin, end: begin.Add(10 * time.Second)}
+		row.judge(s)
+		if len(s.checks) != 1 || s.checks[0].Status != row.want {
+			t.Errorf("%s: %+v, want %s", row.what, s.checks, row.want)
+		}
+	}
+}
+
+// every100 repeats a shot each 100 ms.
+func every100(one shot, begin time.Time, from, to int) (all []shot) {
+	for i := from; i < to; i++ {
+		one.at = begin.Add(time.Duration(i) * 100 * time.Millisecond)
+		all = append(all, one)
+	}
+	return all
+}
+
+func TestALateMachineIsNoticed(t *testing.T) {
+	for _, row := range []struct {
+		what  string
+		lag   time.Duration
+		ping  time.Duration
+		quiet bool
+	}{
+		{"on time", time.Millisecond, time.Millisecond, true},
+		{"a late generator", 300 * time.Millisecond, time.Millisecond, false},
+		{"a late machine", time.Millisecond, 300 * time.Millisecond, false},
+	} {
+		s := &scene{load: &load{shots: []shot{{lag: row.lag}}}, pings: []time.Duration{row.ping}}
+		if noise := s.judgeMachine(); (noise == "") != row.quiet {
+			t.Errorf("%s: %q", row.what, noise)
+		}
+	}
+}
+
+func TestFramesOfWebSockets(t *testing.T) {
+	// The example of RFC 6455, section 1.3.
+	if got := accept("dGhlIHNhbXBsZSBub25jZQ=="); got != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
+		t.Errorf("accepts with %s", got)
+	}
+	for _, masked := range []bool{false, true} {
+		var wire bytes.Buffer
+		if err := writeFrame(&wire, "hello", masked); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := readFrame(bufio.NewReader(&wire)); err != nil || text != "hello" {
+			t.Errorf("masked %v: %q, %v", masked, text, err)
+		}
+	}
+}
+
+func TestTheBalancerLeavesAloneWhoCannotBeReached(t *testing.T) {
+	live, err := startLive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.server.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	c := &customer{name: "a", from: loopback(20, 1, 1)}
+	c.open(newBalancer(gone.Addr().String(), live.addr()))
+	defer c.client.CloseIdleConnections()
+	for range 4 {
+		one := shot{at: time.Now()}
+		send(t.Context(), ask{method: "GET", path: "/ping"}, c, &one)
+		if one.status != 200 {
+			t.Errorf("%+v", one)
+		}
+	}
+}
