@@ -9,6 +9,7 @@
 //	go run ./bench sweep -scenario sweep                         goodput and latency against offered load; -knee finds the knee
 //	go run ./bench suite [-quick]                                all scenarios, all arms, one verdict
 //	go run ./bench bars [-day]                                   the gate's whole matrix as a table, medians of nine seeds
+//	go run ./bench gameday [-quick] [-html FILE]                  two gateways, everything on, everything broken once
 //	go run ./bench compare A.json B.json                         is B better than A, or is it noise?
 //	go run ./bench report -html FILE RESULT.json                 the result as one file that needs no network
 //
