@@ -21,7 +21,7 @@
 // middle are the arithmetic of github.com/platinummonkey/go-concurrency-limits (after Netflix' concurrency-limits). What is
 // around them is ours and the same for all, because none would hold without it:
 //
-//   - Windows close after at least 100 ms and 20 samples, or after 1 s; they are fed as a mean, never as a minimum. On its
+//   - Windows close after at least 100 ms and 20 samples, or after 1 s, or 1.5 latencies if that is more; they are fed as a mean, never as a minimum. On its
 //     first way up the limit doubles as soon as 50 samples show clearly that throughput follows: 20 to 160 takes some 0.2 s.
 //   - The limit moves only by saturated windows, or down by slow ones: nothing shows that more would be good while less is
 //     wanted.

@@ -138,7 +138,7 @@ func (e *Estimator) Tick(now time.Duration) {
 }
 
 func (e *Estimator) judgeIfRipe() {
-	least, longest, samples := windowTime, windowLongest, windowSamples
+	least, longest, samples := windowTime, e.longest(), windowSamples
 	if e.dip.on() {
 		least, longest, samples = e.dip.needs(&e.win)
 	}
@@ -150,11 +150,28 @@ func (e *Estimator) judgeIfRipe() {
 	if w.empty() {
 		return
 	}
+	if e.settled == 0 && e.starting() && w.saturated() && w.mean() > float64(windowTime) {
+		e.settle(w.mean()) // the short ones are the first to end
+		return
+	}
 	e.rate, e.latency = w.rate(e.now), w.mean()
 	if e.alg == nil {
 		return
 	}
 	e.judge(&w)
+}
+
+// longest is when a window closes with what there is. While work takes long that is as long as it takes: all that run at once then
+// come to an end in a window, and they are enough to learn from, at any limit of 20 or more. Drops are not waited for. On the first
+// way up the time it takes is not known yet.
+func (e *Estimator) longest() time.Duration {
+	switch {
+	case e.win.dropShare() > dropShare:
+		return windowLongest
+	case e.starting() && e.win.saturated():
+		return longSilence / 2
+	}
+	return max(windowLongest, min(time.Duration(1.5*max(e.latency, e.win.mean())), longSilence/2))
 }
 
 // early tells whether the window has shown enough before its time.
