@@ -94,19 +94,24 @@ func TestWhatIsLeftGoesBackWhenTheLeaseEndsAndOnClose(t *testing.T) {
 		f := newFake(t)
 		l := leased(t, f, LeaseConfig{Lasts: 400 * time.Millisecond})
 		slow := byLease(t, "p", limits.TokenBucket{Capacity: 1000, Refill: limits.PerDay(1)})
+		time.Sleep(50 * time.Millisecond) // so that no round comes as the lease ends
 		used := busy(t, l, slow, "k")
 		time.Sleep(400*time.Millisecond - 1)
 		if d := mustTake(t, l, single(slow, "k", 1)); d.Source != limits.FromLease {
 			t.Errorf("within the lease: from %v", d.Source)
 		}
-		time.Sleep(101 * time.Millisecond) // the next round
-		if have := remaining(t, f, slow, "k"); have != 1000-used-1 {
-			t.Errorf("after the lease the store has %d, want %d", have, 1000-used-1)
+		time.Sleep(time.Nanosecond)
+		if d := mustTake(t, l, single(slow, "k", 1)); d.Source != limits.FromRedis {
+			t.Errorf("as the lease ends: from %v", d.Source)
+		}
+		time.Sleep(501 * time.Millisecond) // that asked for a little ahead: it goes back too
+		if have := remaining(t, f, slow, "k"); have != 1000-used-2 {
+			t.Errorf("after the lease the store has %d, want %d", have, 1000-used-2)
 		}
 		if d := mustTake(t, l, single(slow, "k", 1)); d.Source != limits.FromRedis {
 			t.Errorf("after the lease: from %v", d.Source)
 		}
-		used += 2 + busy(t, l, slow, "k")
+		used += 3 + busy(t, l, slow, "k")
 		if err := l.Close(); err != nil || !f.closed.Load() {
 			t.Errorf("%v, closed %v", err, f.closed.Load())
 		}
@@ -363,6 +368,8 @@ func TestBlocksEndWithTheirStore(t *testing.T) {
 		if most := int64(400 / 8); used > most {
 			t.Fatalf("%d were asked for one by one", used)
 		}
+		b, _ := l.leases.Load(balanceName{"p", "k"})
+		left := b.(*lease).left
 		cut(t, f, g)
 		sources := map[limits.Source]int64{}
 		for range 1000 {
@@ -370,7 +377,7 @@ func TestBlocksEndWithTheirStore(t *testing.T) {
 				sources[d.Source]++
 			}
 		}
-		if sources[limits.FromLease] == 0 || used+sources[limits.FromLease]+sources[limits.FromLocal] != 100 || len(sources) != 2 {
+		if sources[limits.FromLease] != left || used+sources[limits.FromLease]+sources[limits.FromLocal] != 100 || len(sources) != 2 {
 			t.Errorf("%d passed before, and then %v; want a quarter of 400 in all", used, sources)
 		}
 	})
