@@ -1,11 +1,11 @@
-# Everything a contributor needs. `make test` runs every test and needs only Go, make and apt-get (or Chromium and Redis
-# already installed).
+# Everything a contributor needs. `make test` runs every test and needs only Go, make and apt-get (or what .ci/deps
+# installs with it, already there).
 
 .PHONY: all test check deps bench bench-suite bench-peers bench-redis bench-overload bench-overload-real tour screenshot fmt
 
 all: test
 
-# deps installs the two real programs that tests run against. Where there is no apt-get, the tests that need them fail with
+# deps installs the real programs that tests run against. Where there is no apt-get, the tests that need them fail with
 # a sentence that says what to install.
 deps:
 	@.ci/deps
