@@ -46,7 +46,7 @@ func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int
 		}
 	}
 	passed, failed, invalid := report.Count(judge.Pass), report.Count(judge.Fail), report.Count(judge.Invalid)
-	fmt.Fprintf(out, "\n%d verdicts passed, %d failed, %d invalid\n", passed, failed, invalid)
+	fmt.Fprintf(out, "\n%d verdicts passed, %d failed, %d pending, %d invalid\n", passed, failed, report.Count(judge.Pending), invalid)
 	switch {
 	case failed > 0:
 		return exitFail, nil

@@ -19,14 +19,16 @@ const lorisWithin = 15 * time.Second
 func lorisAct() *act {
 	return &act{
 		name: "loris", title: "Clients that send their request byte by byte",
-		about:  "A hundred connections send a header a second and never finish; forty more, each with an account and an address of its own, send the body of an order in the same way.",
+		about:  "A hundred connections send a header a second and never finish. Then forty others, each with an account and an address of its own, send the body of an order in the same way.",
 		expect: "They cost connections and nothing else: customers are served as ever. The gateway hangs up on those who do not finish their header within ten seconds.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			halt := make(chan struct{})
-			var wg sync.WaitGroup
-			var cut atomic.Int64
+			orders := &group{name: "orders", members: d.crowd.searchers, rate: 1, ask: ask{method: http.MethodPost, path: "/orders", body: 32}}
+			ordinary := append(d.crowd.ordinary(), orders)
 			const headers = 100
+			var cut atomic.Int64
+			var wg sync.WaitGroup
+			halt := make(chan struct{})
 			from := time.Now()
 			for i := range headers {
 				wg.Go(func() {
@@ -35,25 +37,39 @@ func lorisAct() *act {
 					}
 				})
 			}
+			s.play(ctx, lorisWithin, ordinary...)
+			hung := cut.Load()
+			close(halt)
+			wg.Wait()
+			s.during("slow headers", from, time.Now())
+			s.served(.99, "paying")
+			s.served(.95, "free", "orders")
+			s.p99("paying", deadline)
+			s.hopes("connections cut that did not finish their header", hung == headers, fmt.Sprintf("%d of %d", hung, headers), "all within %v", lorisWithin)
+
+			halt = make(chan struct{})
+			from = time.Now()
 			for i, who := range d.crowd.slow {
 				wg.Go(func() {
 					trickle(d.gateways[i%2].listen, who.from, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Length: 1000\r\nDay-Client: "+who.name+"\r\nX-API-Key: "+who.key+"\r\n\r\n", "x", halt)
 				})
 			}
-			orders := &group{name: "orders", members: d.crowd.searchers, rate: 1, ask: ask{method: http.MethodPost, path: "/orders", body: 32}}
-			s.play(ctx, lorisWithin, append(d.crowd.ordinary(), orders)...)
-			hung := cut.Load()
-			to := time.Now()
-			s.during("slow clients", from, to)
+			s.play(ctx, 4*time.Second, ordinary...)
 			close(halt)
 			wg.Wait()
-			s.play(ctx, 6*time.Second, append(d.crowd.ordinary(), orders)...)
+			to := time.Now()
+			s.during("slow bodies", from, to)
+			var meanwhile []shot
+			for _, one := range s.of("paying") {
+				if !one.at.Before(from) {
+					meanwhile = append(meanwhile, one)
+				}
+			}
+			s.servedOf("paying clients served in time while bodies came slowly", .99, meanwhile)
+			s.pending("a request holds its place under the limit while its body comes, so slow senders can hold all of them")
+			s.play(ctx, 5*time.Second, ordinary...)
 			s.end = time.Now()
-			s.served(.99, "paying")
-			s.served(.95, "free", "orders")
-			s.p99("paying", deadline)
 			s.told()
-			s.hopes("connections cut that did not finish their header", hung == headers, fmt.Sprintf("%d of %d", hung, headers), "all within %v", lorisWithin)
 			s.recovers(to, "paying", "free", "orders")
 			return nil
 		},

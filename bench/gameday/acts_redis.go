@@ -41,7 +41,7 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 	if _, err := d.service.control("reset", nil); err != nil {
 		return err
 	}
-	s.play(ctx, 2*time.Second, d.spending()...)
+	s.play(ctx, time.Second, d.spending()...)
 	from := time.Now()
 	if err := cause(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
-		s.play(ctx, 7*time.Second, d.spending()...)
+		s.play(ctx, 6*time.Second, d.spending()...)
 	}()
 	back, err := d.stores("up", to)
 	<-done
@@ -76,7 +76,7 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 	s.hopes("both gateways noticed", noticed <= 2*time.Second, noticed.Round(10*time.Millisecond).String(), "≤ 2s")
 	s.hopes("Redis decides again after", back <= 2*time.Second, back.Round(10*time.Millisecond).String(), "≤ 1 s, and what it takes to look")
 	s.served(.99, "paying")
-	s.served(.99, "free")
+	s.served(.95, "free")
 	s.p99("paying", deadline)
 	s.told()
 	c, err := d.service.control("counts", nil)

@@ -151,6 +151,9 @@ func (d *day) perform(ctx context.Context, a *act) {
 		d.scenes = append(d.scenes, s)
 		for _, c := range s.checks {
 			d.say("      %-7s %s: %s (%s)", c.Status, c.What, c.Measured, c.Bound)
+			if c.Note != "" {
+				d.say("              %s", c.Note)
+			}
 		}
 		return
 	}

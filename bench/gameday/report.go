@@ -82,7 +82,7 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	return pageTemplate.Execute(w, map[string]any{
 		"R": r, "Sections": sections, "Length": r.Length.Round(time.Second).String(), "Begin": r.Begin.UTC().Format("2006-01-02 15:04 MST"),
-		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Invalid": r.Count(judge.Invalid), "Timeline": r.timeline(),
+		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Pending": r.Count(judge.Pending), "Invalid": r.Count(judge.Invalid), "Timeline": r.timeline(),
 	})
 }
 
