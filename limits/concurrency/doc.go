@@ -21,8 +21,9 @@
 // middle are the arithmetic of github.com/platinummonkey/go-concurrency-limits (after Netflix' concurrency-limits). What is
 // around them is ours and the same for all, because none would hold without it:
 //
-//   - Windows close after at least 100 ms and 20 samples, or after 1 s, or 1.5 latencies if that is more; they are fed as a mean, never as a minimum. On its
-//     first way up the limit doubles as soon as 50 samples show clearly that throughput follows: 20 to 160 takes some 0.2 s.
+//   - Windows close after at least 100 ms and 20 samples, or after 1 s, or 1.5 latencies if that is more; they are fed as a
+//     mean, never as a minimum. On its first way up the limit doubles as soon as 50 samples show clearly that throughput
+//     follows: 20 to 160 takes some 0.2 s.
 //   - The limit moves only by saturated windows, or down by slow ones: nothing shows that more would be good while less is
 //     wanted.
 //   - Drops take half of their share off the limit once they exceed a tenth of the samples. A window in which all failed
@@ -42,6 +43,16 @@
 //   - Min ≤ Limit ≤ Max, always. The cap never goes below the floor it is given.
 //   - The same samples at the same times give the same limits: there is no clock, no lock, no goroutine and no randomness.
 //   - Nothing that is not a finite number reaches the arithmetic.
+//
+// # Measured
+//
+// go run ./bench bars plays the gate as it serves, with a line of max_wait 200 ms, in front of 4, 16 and 128 slots of 20 ms,
+// fixed and exponential, for clients that stay 250 ms; medians of nine seeds. At 1.2 to 10 times the load at least 0.97 of the
+// capacity is served in time by 16 and 128 slots from the third second on and 0.95 by 4, and 0.95 by 128 slots from the second
+// second on; half of the admitted are answered within twice the service time (4 slots: 3.5 times), and under 1 % late. After ten times the
+// load all is well within a second. With 0.3 of the slots or of the speed for five seconds, and afterwards, at least 0.9 of what
+// is possible is served after two seconds (4 slots: 0.8 after four). At 0.9 of the capacity with a hiccup of 100 ms every 10 s
+// fewer than 0.5 % are refused.
 //
 // # Known to be weak
 //
