@@ -1,7 +1,7 @@
 # Everything a contributor needs. `make test` runs every test and needs only Go, make and apt-get (or what .ci/deps
 # installs with it, already there).
 
-.PHONY: all test check deps bench bench-suite bench-peers bench-redis bench-overload bench-overload-real tour screenshot fmt
+.PHONY: all test check deps bench bench-suite bench-peers bench-redis bench-overload bench-overload-real tour gameday screenshot fmt
 
 all: test
 
@@ -54,6 +54,11 @@ bench-overload-real:
 # tour plays the main scenarios against the demo and checks them; it needs a machine that is not busy.
 tour:
 	go run ./examples/demo -tour
+
+# gameday plays a bad day against two gateways; docs/gameday.md says how. ARGS=-quick takes 4 minutes instead of 15. It needs a
+# machine that is not busy.
+gameday: deps
+	go run ./bench gameday -html gameday.html $(ARGS)
 
 # screenshot makes the README's picture of the live page.
 screenshot:
