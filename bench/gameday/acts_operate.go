@@ -142,7 +142,10 @@ func reloadAct() *act {
 			if err != nil {
 				return err
 			}
-			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.flood[:4])...)
+			// A change keeps what was used, as far as it fits into the new capacity: who had used all of the smaller one has the
+			// difference when the larger one comes back.
+			more := float64(usual.Free.Capacity-tighter.Free.Capacity) / float64(usual.Free.Capacity)
+			s.within("per-client", usual.Free, more, c, "items", names(d.crowd.flood[:4])...)
 			return nil
 		},
 	}
