@@ -285,6 +285,7 @@ func slowAct() *act {
 			s.play(ctx, 8*time.Second, groups...)
 			s.end = time.Now()
 			s.served(.99, "paying")
+			s.pending("the limits of two gateways that share a service take seconds to come down to what it can still do, and meanwhile work of every priority is turned away")
 			s.p99("paying", deadline)
 			s.told()
 			c, err := d.service.control("counts", nil)
