@@ -1,0 +1,52 @@
+package shed
+
+import (
+	"time"
+)
+
+// recentLatency follows how long successful work takes, for estimates of waiting time: the median of three means of up to
+// 32 samples each, so that one hiccup does not make the line look longer than it is. With few requests a mean ends sooner, by
+// time: what was true a minute ago says nothing about the line there is now.
+type recentLatency struct {
+	sum   time.Duration
+	n     int
+	first time.Duration    // when the first of the n ended
+	means [3]time.Duration // zero means not there yet
+	at    int
+}
+
+// A mean ends with latencyBlock samples, after latencyTime with latencyFew of them, or after ten times that with what there is.
+const (
+	latencyBlock = 32
+	latencyFew   = 8
+	latencyTime  = 100 * time.Millisecond
+)
+
+func (r *recentLatency) add(now, d time.Duration) {
+	if r.n == 0 {
+		r.first = now
+	}
+	r.sum += d
+	r.n++
+	if age := now - r.first; r.n == latencyBlock || r.n >= latencyFew && age >= latencyTime || age >= 10*latencyTime {
+		r.means[r.at] = r.sum / time.Duration(r.n)
+		r.at = (r.at + 1) % len(r.means)
+		r.sum, r.n = 0, 0
+	}
+}
+
+// typical is the median of the last three means; before there are any, the mean of what has been seen, or zero.
+func (r *recentLatency) typical() time.Duration {
+	a, b, c := r.means[0], r.means[1], r.means[2]
+	switch {
+	case a == 0 && r.n == 0:
+		return 0
+	case a == 0:
+		return r.sum / time.Duration(r.n)
+	case b == 0:
+		return a
+	case c == 0:
+		return min(a, b)
+	}
+	return max(min(a, b), min(max(a, b), c))
+}
