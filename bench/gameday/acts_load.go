@@ -2,15 +2,12 @@ package gameday
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/spillway-go/spillway/pumpkin"
 )
 
 // controlAct is the day without Spillway: the same service, the same flood.
@@ -324,22 +321,8 @@ type following struct {
 // follow asks both gateways for their document.
 func (d *day) follow(id string) *following {
 	f := &following{}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	f.stop = every(200*time.Millisecond, func() {
-		up := false
-		for _, g := range d.gateways {
-			res, err := client.Get("http://" + g.listen + "/pumpkin.json")
-			if err != nil {
-				return
-			}
-			var doc pumpkin.Document
-			err = json.NewDecoder(res.Body).Decode(&doc)
-			res.Body.Close()
-			if err != nil {
-				return
-			}
-			up = up || slices.ContainsFunc(doc.Items, func(i pumpkin.Notice) bool { return i.ID == id })
-		}
+		up := slices.ContainsFunc(d.gateways, func(g *gateway) bool { return g.tells(id) })
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		switch {

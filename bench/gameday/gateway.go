@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spillway-go/spillway/pumpkin"
 )
 
 // gatewayPackage is the program that the day is about.
@@ -118,6 +121,21 @@ func (g *gateway) get(path string, into any) error {
 
 // look reads the debug view.
 func (g *gateway) look() (v view, err error) { return v, g.get("/debug/spillway", &v) }
+
+// tells reports whether the gateway's document has an item.
+func (g *gateway) tells(id string) bool {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	res, err := client.Get("http://" + g.listen + "/pumpkin.json")
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	var doc pumpkin.Document
+	if json.NewDecoder(res.Body).Decode(&doc) != nil {
+		return false
+	}
+	return slices.ContainsFunc(doc.Items, func(i pumpkin.Notice) bool { return i.ID == id })
+}
 
 // operate does what a person on call does at the pumpkin's admin endpoint.
 func (g *gateway) operate(method, path, body string) error {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -122,10 +123,20 @@ func (s *stage) setUp(ctx context.Context, say func(string, ...any)) (err error)
 	if err != nil {
 		return err
 	}
+	// While nothing is in force clients look once a minute only. A notice that is up all day makes the pace that of poll_after.
+	if err := s.gateways[1].operate(http.MethodPut, "/items/notice", noticeItem); err != nil {
+		return err
+	}
+	if err := await("the notice in the other gateway", func() bool { return s.gateways[0].tells("notice") }); err != nil {
+		return err
+	}
 	s.balancer = newBalancer(addrs...)
 	s.undo = append(s.undo, s.crowd.close)
 	return s.crowd.open(s.balancer)
 }
+
+// noticeItem is what customers are told all day.
+const noticeItem = `{"severity":"minor","message":{"en":"Sale today."},"ttl":"2h","reason":"game day"}`
 
 // configure writes the gateways' file.
 func (s *stage) configure(r rules) error {
