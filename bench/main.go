@@ -102,7 +102,7 @@ func parse(f *flag.FlagSet, args []string, operands int) error {
 		return usage{fmt.Errorf("bench: %w", err)}
 	}
 	if operands >= 0 && f.NArg() > operands {
-		return usagef("%q is not understood; flags come before other arguments", f.Arg(operands))
+		return usagef("%q is not understood; flags come before other arguments, and a scenario is named with -scenario", f.Arg(operands))
 	}
 	return nil
 }
