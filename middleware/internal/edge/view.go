@@ -17,6 +17,8 @@ type view struct {
 	routes  *routes
 	answers answers
 
+	evadable bool // whether made-up API keys evade the limits
+
 	hidden, html bool   // whether quotas are not shown, and whether browsers get pages
 	legacy       Legacy // beside the fields of the draft
 
@@ -41,7 +43,7 @@ func newView(cfg shed.Config, principals bool) (*view, error) {
 	}
 	v := &view{
 		who: who, routes: routes, answers: answers{keyHeader: who.TakesAPIKeys()},
-		hidden: cfg.Answers.HideRateLimit, html: !cfg.Answers.NoHTML, legacy: legacy,
+		evadable: evadable(who, cfg.Limits), hidden: cfg.Answers.HideRateLimit, html: !cfg.Answers.NoHTML, legacy: legacy,
 	}
 	for _, l := range cfg.Limits {
 		v.counts(l)
@@ -100,19 +102,31 @@ func (e *Edge) follow(principals bool, logger *slog.Logger) error {
 			return nil, err
 		}
 		return func() {
-			if before := e.view.Swap(next); before == nil || !before.who.Labels() {
-				next.warn(cfg, logger)
+			if before := e.view.Swap(next); next.evadable && (before == nil || !before.evadable) {
+				next.warn(logger)
 			}
 		}, nil
 	})
 }
 
-// warn says so where clients are told apart by API keys that nobody verifies, and limits believe them.
-func (v *view) warn(cfg shed.Config, logger *slog.Logger) {
+// evadable reports whether limits believe API keys that nobody verifies, and none per address holds whatever the key says.
+func evadable(who *identity.Resolver, all []shed.Limit) bool {
 	believes := func(l shed.Limit) bool { return l.Per == shed.PerClient || l.Per == shed.PerClientRoute }
-	if !v.who.Labels() || !slices.ContainsFunc(cfg.Limits, believes) {
-		return
+	return who.Labels() && slices.ContainsFunc(all, believes) && !slices.ContainsFunc(all, holdsByAddress)
+}
+
+// holdsByAddress reports whether l bounds all that an address may ask for over time.
+func holdsByAddress(l shed.Limit) bool {
+	if _, ok := l.Rule.(limits.InFlight); ok {
+		return false
 	}
+	byAddress := l.Per == shed.PerIP || l.Per == shed.PerIPPrefix
+	requests := l.Unit == "" || l.Unit == shed.Requests
+	return byAddress && requests && l.Count == shed.CountAll && !l.Shadow && len(l.Routes) == 0 && len(l.For) == 0
+}
+
+// warn says that whoever makes up keys evades the limits.
+func (v *view) warn(logger *slog.Logger) {
 	if logger == nil {
 		logger = slog.Default()
 	}
