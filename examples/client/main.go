@@ -121,7 +121,8 @@ type service struct {
 
 func newService() (*service, error) {
 	s, err := shed.New(shed.Config{
-		Limits: []shed.Limit{{Name: "per-client", Rule: limits.TokenBucket{Capacity: 10, Refill: limits.PerSecond(5)}}},
+		Clients: shed.Clients{Identify: []string{"ip"}},
+		Limits:  []shed.Limit{{Name: "per-client", Rule: limits.TokenBucket{Capacity: 10, Refill: limits.PerSecond(5)}}},
 	})
 	if err != nil {
 		return nil, err

@@ -46,6 +46,13 @@ func startApp(number int, redisAddr string) (*app, error) {
 		a.closeStore()
 		return nil, err
 	}
+	// Who is called Ann is taken for her, and the warning about that is no part of the story.
+	wrap, err := middleware.ShedWithConfig(middleware.Config{Shedder: a.shedder, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		a.shedder.Close()
+		a.closeStore()
+		return nil, err
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		a.shedder.Close()
@@ -54,7 +61,7 @@ func startApp(number int, redisAddr string) (*app, error) {
 	}
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello from instance", number) })
 	a.url = "http://" + l.Addr().String() + "/"
-	a.server = &http.Server{Handler: middleware.Shed(a.shedder)(hello), ReadHeaderTimeout: 5 * time.Second}
+	a.server = &http.Server{Handler: wrap(hello), ReadHeaderTimeout: 5 * time.Second}
 	go a.server.Serve(l) //nolint:errcheck // it says that it was closed
 	return a, nil
 }
