@@ -13,6 +13,12 @@ import (
 	"time"
 )
 
+// The pace of polls that a Config asks for which names none.
+const (
+	DefaultPollAfter = 15 * time.Second
+	DefaultPollIdle  = time.Minute
+)
+
 // Config says how clients poll and who may write. The zero value polls every 15 s while something is active, every 60 s
 // else, in English, and lets nobody in at the admin endpoint.
 type Config struct {
@@ -44,8 +50,8 @@ type Config struct {
 
 // withDefaults returns c with its zero fields filled in.
 func (c Config) withDefaults() Config {
-	c.PollAfter = cmp.Or(c.PollAfter, 15*time.Second)
-	c.PollIdle = cmp.Or(c.PollIdle, max(time.Minute, c.PollAfter))
+	c.PollAfter = cmp.Or(c.PollAfter, DefaultPollAfter)
+	c.PollIdle = cmp.Or(c.PollIdle, max(DefaultPollIdle, c.PollAfter))
 	c.DefaultLang = cmp.Or(c.DefaultLang, "en")
 	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c

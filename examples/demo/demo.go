@@ -104,7 +104,8 @@ func (d *demo) listen(public, admin string) error {
 // build makes the rooms and the two servers.
 func (d *demo) build(log *slog.Logger) (err error) {
 	banner := d.config.Pumpkin.Config()
-	banner.PollIdle, banner.Tokens, banner.Logger = banner.PollAfter, d.tokens, log
+	banner.PollIdle = idle(d.config.Pumpkin)
+	banner.Tokens, banner.Logger = d.tokens, log
 	banner.File = orElse(banner.File, d.file)
 	d.pumpkin, err = pumpkin.New(banner)
 	if err != nil {

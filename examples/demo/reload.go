@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"time"
 
+	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/shed/configfile"
 )
 
@@ -30,11 +32,7 @@ func (d *demo) follow() {
 	}
 	d.watch.Shedder = d.shedder
 	d.watch.Apply = func(was, next *configfile.Config) []string {
-		before, after := was.Pumpkin.PollAfter, next.Pumpkin.PollAfter
-		if before == after || d.pumpkin.SetPoll(after, after) != nil { // the file has been checked, so only Close refuses
-			return nil
-		}
-		return []string{fmt.Sprintf("pumpkin.poll_after %v -> %v", before, after)}
+		return operate.Polls(d.pumpkin, was.Pumpkin, next.Pumpkin, idle)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.wg.Go(func() { d.watch.Run(ctx) })
@@ -43,3 +41,7 @@ func (d *demo) follow() {
 		cancel()
 	})
 }
+
+// idle is how long clients wait between two polls while all is well: in a demo nobody wants to wait for the first banner, so as long as
+// otherwise, unless the file says something else.
+func idle(p configfile.Pumpkin) time.Duration { return cmp.Or(p.PollIdle, p.PollAfter) }

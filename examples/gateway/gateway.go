@@ -266,11 +266,7 @@ func (g *gateway) serve() {
 // apply takes over what is no business of the Shedder's.
 func (g *gateway) apply(was, next *configfile.Config) []string {
 	changes := g.proxy.use(next)
-	before, after := was.Pumpkin.PollAfter, next.Pumpkin.PollAfter
-	if before != after && g.pumpkin.SetPoll(after, 0) == nil { // the file has been checked, so only Close refuses
-		changes = append(changes, fmt.Sprintf("pumpkin.poll_after %v -> %v", before, after))
-	}
-	return changes
+	return append(changes, operate.Polls(g.pumpkin, was.Pumpkin, next.Pumpkin, func(p configfile.Pumpkin) time.Duration { return p.PollIdle })...)
 }
 
 // stop ends in the order of the request's way: readiness, new connections and streams first, then, when running work is done, the

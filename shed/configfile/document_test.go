@@ -131,7 +131,7 @@ func TestAPanicOfTheYAMLLibraryIsASyntaxError(t *testing.T) {
 func TestMistakesAreListedInTheOrderOfTheFile(t *testing.T) {
 	got := strings.Split(refused(t, "pumpkin: {x: 1}\nqueue: {capacity: -1}\nlimits: 5\nclients: {unknown: 1}\n"), "\n")
 	want := []string{
-		"f:1: pumpkin.x: unknown key; use poll_after, default_lang, templates, file, auto, redis or admin",
+		"f:1: pumpkin.x: unknown key; use poll_after, poll_idle, default_lang, templates, file, auto, redis or admin",
 		"f:2: queue.capacity: -1 is out of range; use 0 to 1000000",
 		"f:3: limits: must be a list; write [ ... ], or begin each entry with a dash",
 		"f:4: clients.unknown: 1 is not known here; use refuse, shared or exempt",

@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -19,6 +20,8 @@ const DefaultAdminListen = "127.0.0.1:9180"
 type Pumpkin struct {
 	// PollAfter is how long clients wait between two polls, in whole seconds; zero means the pumpkin's own default.
 	PollAfter time.Duration
+	// PollIdle is the same while all is well; zero means the pumpkin's own default.
+	PollIdle time.Duration
 	// DefaultLang is the language that every message must have; empty means the pumpkin's own default.
 	DefaultLang string
 	// Templates are the prepared texts by name; nil means only those that are built in.
@@ -46,7 +49,7 @@ type Pumpkin struct {
 // Config returns the configuration of a pumpkin that the file describes. The caller adds tokens and a logger.
 func (p Pumpkin) Config() banner.Config {
 	return banner.Config{
-		PollAfter: p.PollAfter, DefaultLang: p.DefaultLang, Hosts: p.AdminHosts, Templates: p.Templates,
+		PollAfter: p.PollAfter, PollIdle: p.PollIdle, DefaultLang: p.DefaultLang, Hosts: p.AdminHosts, Templates: p.Templates,
 		AuditFile: p.AuditFile, File: p.File,
 	}
 }
@@ -54,6 +57,7 @@ func (p Pumpkin) Config() banner.Config {
 var pumpkinShape = shape{
 	keys: []key{
 		{name: "poll_after", kind: kindDuration, min: int64(5 * time.Second), max: int64(600 * time.Second)},
+		{name: "poll_idle", kind: kindDuration, min: int64(5 * time.Second), max: int64(600 * time.Second)},
 		{name: "default_lang", kind: kindText},
 		{name: "templates", kind: kindNamed, in: &templateShape},
 		{name: "file", kind: kindText},
@@ -87,12 +91,12 @@ var templateShape = shape{keys: []key{
 // pumpkin reads the section pumpkin of a file in folder, for a program with this health.
 func pumpkin(o object, folder string, program health.Config) Pumpkin {
 	p := Pumpkin{
-		PollAfter: o.duration("poll_after"), DefaultLang: o.text("default_lang"), File: o.file("file", folder),
+		PollAfter: o.seconds("poll_after"), PollIdle: o.seconds("poll_idle"), DefaultLang: o.text("default_lang"), File: o.file("file", folder),
 		AdminListen: DefaultAdminListen,
 	}
-	if p.PollAfter%time.Second != 0 {
-		o.fields["poll_after"].fail(p.PollAfter.String()+" is not whole seconds",
-			"clients are told seconds: use "+p.PollAfter.Round(time.Second).String())
+	if after := cmp.Or(p.PollAfter, banner.DefaultPollAfter); p.PollIdle > 0 && p.PollIdle < after {
+		o.fields["poll_idle"].fail(fmt.Sprintf("%v is shorter than poll_after, %v", p.PollIdle, after), "make it at least as long, or lower poll_after")
+		p.PollIdle = 0
 	}
 	if p.DefaultLang != "" && !banner.IsLanguage(p.DefaultLang) {
 		o.fields["default_lang"].fail(shown(p.DefaultLang)+" is not a language tag", `use one such as "en" or "pt-BR"`)
@@ -126,6 +130,15 @@ func pumpkin(o object, folder string, program health.Config) Pumpkin {
 		}
 	}
 	return p
+}
+
+// seconds returns a duration that clients are told in whole seconds.
+func (o object) seconds(name string) time.Duration {
+	d := o.duration(name)
+	if d%time.Second != 0 {
+		o.fields[name].fail(d.String()+" is not whole seconds", "clients are told seconds: use "+d.Round(time.Second).String())
+	}
+	return d
 }
 
 // file returns a path under a key, which the file gives relative to its own folder.

@@ -273,7 +273,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"clients.unknown": "refuse", "concurrency.min": 4.0, "concurrency.max": 500.0, "concurrency.initial": 20.0, "concurrency.reserve": 0.0,
 		"concurrency.algorithm": "knee", "answers.rate_limit": true, "answers.legacy": "none", "answers.html": true, "queue.capacity": 200.0, "queue.max_wait": "500ms",
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
-		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s",
+		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.poll_idle": "1m",
 		"store.redis.prefix": redisstore.DefaultPrefix, "store.redis.on_failure": limits.Local.String(), "store.redis.instances": 1.0,
 		"store.redis.heartbeat": false, "store.redis.cache_refusals": false, "store.redis.sharing": limits.SharedExactly.String(), "store.redis.lease": redisstore.DefaultLease.String(), "store.redis.timeout": redisstore.DefaultTimeout.String(), "pumpkin.default_lang": "en",
 		"pumpkin.auto.enter_for": "10s", "pumpkin.auto.exit_for": "1m", "pumpkin.auto.min_hold": "2m", "pumpkin.auto.step": "30s", "pumpkin.auto.ttl": "5m", "pumpkin.redis.namespace": "default",

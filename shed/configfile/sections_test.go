@@ -172,7 +172,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			Sharing: limits.SharedByLease, Lease: 300 * time.Millisecond,
 		}},
 		Pumpkin: Pumpkin{
-			PollAfter: 30 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
+			PollAfter: 30 * time.Second, PollIdle: 45 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
 			Templates: map[string]banner.Entry{"search-off": {
 				Severity: banner.Major, URL: "https://status.example/", LinkText: "Mehr", Sticky: true, RecoverSpread: 60,
 				Message:  map[string]string{"de": "Die Suche ist eine Weile aus.", "en": "Search is off for a while."},
@@ -187,7 +187,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				URL: "redis+cluster://redis.internal.example:6379", PasswordFile: "testdata/good/redis.password", Namespace: "shop",
 				SnapshotFile: "testdata/good/state.json",
 			},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 102,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 103,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

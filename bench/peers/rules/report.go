@@ -92,7 +92,7 @@ func (r *report) print(w io.Writer) error {
 	if r.plan.rounds < full.rounds {
 		fmt.Fprint(w, "QUICK: too few and too short runs to be quoted.\n\n")
 	}
-	fmt.Fprintf(w, "Nanoseconds for one decision, time.Now included; median of %d interleaved runs of %v. On 1 core processor time of one\n"+
+	fmt.Fprintf(w, "Nanoseconds for one decision, its clock included; median of %d interleaved runs of %v. On 1 core processor time of one\n"+
 		"goroutine, on 2 cores time on the wall divided by the decisions of both goroutines. In brackets Spillway's figure divided by the row's:\n"+
 		"below 1 Spillway is cheaper. Bytes per key are the worst of %v distinct keys.\n\n", r.plan.rounds, r.plan.span, r.plan.keys)
 	t := table.Table{Left: 2, Header: append([]string{"limiter", "version"}, append(r.columns, "allocs", "bytes/key")...)}

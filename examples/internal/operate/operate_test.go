@@ -5,11 +5,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/configfile"
 )
 
 func TestOperatorsOnThisMachineLookWithoutTheToken(t *testing.T) {
@@ -94,5 +97,29 @@ func TestReachable(t *testing.T) {
 		if got := Reachable(a); got != want {
 			t.Errorf("%s: %s, want %s", addr, got, want)
 		}
+	}
+}
+
+// TestPolls: clients are told the new pace, and only what was changed is reported.
+func TestPolls(t *testing.T) {
+	p, err := pumpkin.New(pumpkin.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	idle := func(c configfile.Pumpkin) time.Duration { return c.PollIdle }
+	was := configfile.Pumpkin{}
+	if got := Polls(p, was, was, idle); got != nil {
+		t.Errorf("nothing changed, and told of %q", got)
+	}
+	next := configfile.Pumpkin{PollAfter: 20 * time.Second, PollIdle: 30 * time.Second}
+	want := []string{"pumpkin.poll_after default -> 20s", "pumpkin.poll_idle default -> 30s"}
+	if got := Polls(p, was, next, idle); !slices.Equal(got, want) {
+		t.Errorf("told of %q, want %q", got, want)
+	}
+	rec := httptest.NewRecorder()
+	p.Public().ServeHTTP(rec, httptest.NewRequest("GET", "/pumpkin.json", nil))
+	if !strings.Contains(rec.Body.String(), `"poll_after":30`) {
+		t.Errorf("while all is well clients are told %s", rec.Body)
 	}
 }
