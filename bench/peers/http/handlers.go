@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"time"
 
@@ -142,7 +143,13 @@ func openFull(wide bool) (http.Handler, func(), error) {
 }
 
 func openHTTPRate(wide bool) (http.Handler, func(), error) {
-	return httprate.LimitBy(quota(wide), time.Hour, httprate.KeyByIP)(handler), nothing, nil
+	return httprate.LimitBy(quota(wide), time.Hour, byPeer)(handler), nothing, nil
+}
+
+// byPeer is what httprate's documentation asks for: the address, as far as it is trusted; here there is no proxy.
+func byPeer(r *http.Request) (string, error) {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return httprate.CanonicalizeIP(host), err
 }
 
 func openTollbooth(wide bool) (http.Handler, func(), error) {
