@@ -249,6 +249,9 @@ func (g *generator) shot(p *scenarios.Population, a *attempt) *Shot {
 	} else {
 		s.Client = p.Name + "-" + strconv.Itoa(a.Client)
 	}
+	if p.From.IsValid() {
+		s.From = p.Address(a.Client).String()
+	}
 	if r := choose(p, a.Draw); r != nil {
 		s.Method, s.Path, s.Body, s.Header = r.Method, r.Path, r.Body, r.Header
 	}

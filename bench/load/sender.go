@@ -21,6 +21,7 @@ import (
 type Shot struct {
 	Population int
 	Client     string
+	From       string // its address, as a proxy in front tells it; "" is none
 	Method     string
 	Path       string
 	Body       string
@@ -109,6 +110,9 @@ func newRequest(ctx context.Context, base string, s *Shot) (*http.Request, error
 		return nil, err
 	}
 	req.Header["X-Api-Key"] = []string{s.Client}
+	if s.From != "" {
+		req.Header["X-Forwarded-For"] = []string{s.From}
+	}
 	if s.Work > 0 {
 		req.Header[arms.WorkHeader] = []string{strconv.FormatInt(int64(s.Work), 10)}
 		req.Header[arms.PopulationHeader] = []string{strconv.Itoa(s.Population)}

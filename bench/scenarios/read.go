@@ -210,6 +210,8 @@ func (s *Scenario) checkPopulation(p *Population) error {
 		return errors.New("times must not be negative, and a timeout is at most 60s")
 	case p.Retry != nil && (p.Retry.Max < 1 || p.Retry.Max > 100 || p.Retry.Policy != "immediate" && p.Retry.Policy != "backoff"):
 		return errors.New("retry: needs max from 1 to 100, and the policy immediate or backoff")
+	case p.From.IsValid() && p.From.Addr().Is4In6():
+		return fmt.Errorf("from: %v: write a network such as 198.51.100.0/24 or 2001:db8::/64", p.From)
 	case p.Bursts != nil && (p.Bursts.Size <= 0 || p.Bursts.At < 0 || p.Bursts.Every < 0):
 		return errors.New("bursts: needs a size above 0, a multiple of deadline times capacity")
 	}

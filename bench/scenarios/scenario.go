@@ -1,6 +1,9 @@
 package scenarios
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Scenario is one claim about overload as data: an app, the load on it, what goes wrong meanwhile, and what must come out.
 type Scenario struct {
@@ -86,6 +89,9 @@ type Population struct {
 	// Churn is how often the population takes new identities; 0 means never. Identities is how many it has; 0 means no end.
 	Churn      time.Duration `yaml:"churn"`
 	Identities int           `yaml:"identities"`
+	// From is the network whose addresses its clients have, each client its own; absent means that no address is told. Identities
+	// that are made up are still of somebody's network.
+	From netip.Prefix `yaml:"from"`
 	// Polls says that they poll the pumpkin and leave its Switch's feature alone once they know that it is off: all that they
 	// ask for is that feature.
 	Polls bool `yaml:"polls"`

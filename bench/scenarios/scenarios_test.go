@@ -108,6 +108,8 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{"pass:", "disturb: [{at: 1s, for: 2s, every: 1s, stall: true}]\npass:", "disturb[0]"},
 		{"pass:", "disturb: [{at: 1s, for: 2s, lost: 11}]\npass:", "slots that the app has"},
 		{"pass:", "disturb: [{at: 1s, for: 2s, lost: 1, stall: true}]\npass:", "lost"},
+		{"{name: p,", "{name: p, from: nowhere,", "nowhere"},
+		{"{name: p,", "{name: p, from: \"::ffff:1.2.3.0/120\",", "from"},
 		{"id: test", "id: [", "x.yaml"},
 		{"{name: p,", "{name: p, polls: true,", "add a switch"},
 		{"pass:", "switch: {feature: f, at: 1s, poll_after: 15s}\npass:", "switch: needs"},

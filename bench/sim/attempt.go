@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/spillway-go/spillway/bench/schedule"
@@ -21,6 +22,7 @@ const (
 type attempt struct {
 	schedule.Arrival
 	client   string
+	ip       netip.Addr // as the middleware would see it
 	tries    int
 	answered bool // the client has its answer, or has given up
 	place    place

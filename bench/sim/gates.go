@@ -93,7 +93,7 @@ type spillway struct {
 
 func (g *spillway) admit(now time.Duration, a *attempt) {
 	p := &g.s.Populations[a.Population]
-	g.m.Admit(now, &a.job, shed.Request{Client: a.client, Route: p.Route, Cost: p.Cost})
+	g.m.Admit(now, &a.job, shed.Request{Client: a.client, IP: a.ip, Route: p.Route, Cost: p.Cost})
 	g.read(a)
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"math/rand/v2"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -153,7 +154,18 @@ func (s *sim) arrive(arrival schedule.Arrival) {
 	} else {
 		a.client = s.Scenario.Populations[a.Population].Name + "-" + strconv.Itoa(a.Client)
 	}
+	a.ip = address(&s.Scenario.Populations[a.Population], a.Client)
 	s.launch(a)
+}
+
+// address is the client's address as the middleware reduces it: of IPv6 the /64, which one customer holds.
+func address(p *scenarios.Population, client int) netip.Addr {
+	addr := p.Address(client)
+	if !addr.Is6() {
+		return addr
+	}
+	holder, _ := addr.Prefix(64)
+	return holder.Addr()
 }
 
 // launch sends an attempt to the gate.
@@ -202,7 +214,7 @@ func (s *sim) answer(a *attempt, o measure.Outcome, latency time.Duration) {
 		return
 	}
 	again := s.pool.get()
-	again.Arrival, again.client, again.tries = a.Arrival, a.client, tries
+	again.Arrival, again.client, again.ip, again.tries = a.Arrival, a.client, a.ip, tries
 	again.At = s.now + delay
 	s.agenda.plan(again.At, retries, again)
 }
