@@ -11,7 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/spillway-go/spillway/examples/demo/browser"
+	"github.com/spillway-go/spillway/internal/browser"
 )
 
 func rollAct() *act {

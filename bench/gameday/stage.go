@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/browser"
+	"github.com/spillway-go/spillway/internal/browser"
 	"github.com/spillway-go/spillway/internal/redistest"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/spillway-go/spillway/examples/demo/browser"
+	"github.com/spillway-go/spillway/internal/browser"
 )
 
 // SIGTERM: streams end, what runs finishes, the exit code is 0.

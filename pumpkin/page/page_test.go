@@ -2,19 +2,18 @@
 package page
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/spillway-go/spillway/examples/demo/browser"
+	"github.com/spillway-go/spillway/internal/browser"
+	"github.com/spillway-go/spillway/internal/browser/browsertest"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -23,30 +22,14 @@ const token = "correct-horse-battery-staple-0123456789"
 // axePath is where npm puts axe-core.
 const axePath = "../../.ci/axe/node_modules/axe-core/axe.min.js"
 
-// patience bounds a test in the browser: a machine that is slow must not fail it.
-const patience = 4 * time.Minute
-
-var endChromium func()
-
 // chromium is the one browser of all tests; each has a tab of its own, and its server an origin of its own.
-var chromium = sync.OnceValues(func() (context.Context, error) {
-	tab, end, err := browser.Open(context.Background(), 1000, 900)
-	endChromium = end
-	return tab, err
-})
+var chromium browsertest.Chromium
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if endChromium != nil {
-		endChromium()
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(chromium.Run(m)) }
 
 // desk is a page in a tab, and the pumpkin behind it.
 type desk struct {
-	*testing.T
-	tab     context.Context
+	browsertest.Tab
 	url     string
 	pumpkin *pumpkin.Pumpkin
 }
@@ -74,79 +57,22 @@ func open(t *testing.T, width, height int64, excused string) desk {
 		server.Close()
 		p.Close()
 	})
-	first, err := chromium()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab, end := chromedp.NewContext(first)
-	messages := chromedp.Console(tab)
-	var written []string
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		for m, err := range messages {
-			if err != nil {
-				return
-			}
-			if line := fmt.Sprintf("%s %s: %s (%s:%d)", m.Type, m.Source, m.Text, m.URL, m.Line); excused == "" || !strings.Contains(line, excused) {
-				written = append(written, line)
-			}
-		}
-	}()
-	timed, cancel := context.WithTimeout(tab, patience)
-	t.Cleanup(func() {
-		_, _ = chromedp.Run(timed, chromedp.Evaluate[int]("1")) // what the page has written arrives before the answer
-		cancel()
-		end()
-		<-read
-		for _, line := range written {
-			t.Errorf("the page wrote to the console: %s", line)
-		}
-	})
-	d := desk{t, timed, server.URL, p}
-	d.do(chromedp.EmulateViewport(width, height), chromedp.Navigate(server.URL+"/"))
-	return d
-}
-
-func (d desk) do(steps ...chromedp.Action[chromedp.Void]) {
-	d.Helper()
-	if err := chromedp.Do(d.tab, steps...); err != nil {
-		d.Fatal(err)
-	}
-}
-
-// becomes waits until a condition holds in the page.
-func (d desk) becomes(condition string) {
-	d.Helper()
-	_, err := chromedp.Run(d.tab, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(2*time.Minute), chromedp.WithPollingInterval(50*time.Millisecond)))
-	if err != nil {
-		text, _ := chromedp.Run(d.tab, chromedp.Evaluate[string](`document.body.innerText`))
-		d.Fatalf("the page never came to %s: %v\n%s", condition, err, text)
-	}
-}
-
-func value[T any](d desk, expression string) T {
-	d.Helper()
-	v, err := chromedp.Run(d.tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		d.Fatalf("%s: %v", expression, err)
-	}
-	return v
+	return desk{chromium.Open(t, server.URL+"/", width, height, excused), server.URL, p}
 }
 
 // press is what a keyboard does, and nothing that a mouse would be needed for.
 func (d desk) press(keys ...string) {
 	d.Helper()
 	for _, k := range keys {
-		d.do(chromedp.KeyEvent(k))
+		d.Do(chromedp.KeyEvent(k))
 	}
 }
 
 func (d desk) comeIn() {
 	d.Helper()
-	d.do(chromedp.Focus(chromedp.CSS("#token")))
+	d.Do(chromedp.Focus(chromedp.CSS("#token")))
 	d.press(token, "\r")
-	d.becomes(`!document.querySelector("#inside").hidden && document.activeElement.id === "now-title"`)
+	d.Becomes(`!document.querySelector("#inside").hidden && document.activeElement.id === "now-title"`)
 }
 
 const focused = `(document.activeElement.id || document.activeElement.dataset.key || document.activeElement.tagName)`
@@ -156,7 +82,7 @@ func (d desk) tabTo(name string) {
 	d.Helper()
 	for range 60 {
 		d.press("\t")
-		if value[string](d, focused) == name {
+		if browsertest.Value[string](d.Tab, focused) == name {
 			return
 		}
 	}
@@ -169,49 +95,49 @@ func TestAnItemIsRaisedExtendedAndClearedByKeyboardAlone(t *testing.T) {
 	t.Parallel()
 	d := open(t, 1000, 900, "")
 	d.comeIn()
-	if got := value[string](d, `document.querySelector("#summary").textContent`); got != "nothing in force, you are ada" {
+	if got := browsertest.Value[string](d.Tab, `document.querySelector("#summary").textContent`); got != "nothing in force, you are ada" {
 		t.Errorf("summary %q", got)
 	}
 	d.tabTo("template")
 	d.press("search-off")
-	d.becomes(`document.querySelector("#id").value === "search-off"`)
-	if got := value[string](d, `[...document.querySelectorAll("#texts textarea")].map(t => t.lang + "=" + t.value).join()+document.querySelector("#features").value+document.querySelector("#ttl").value`); got !=
+	d.Becomes(`document.querySelector("#id").value === "search-off"`)
+	if got := browsertest.Value[string](d.Tab, `[...document.querySelectorAll("#texts textarea")].map(t => t.lang + "=" + t.value).join()+document.querySelector("#features").value+document.querySelector("#ttl").value`); got !=
 		"en=Search is off for a while.,de=Die Suche ist eine Weile aus.reports 25%, search30m" {
 		t.Errorf("the prepared text fills in %q", got)
 	}
 	d.tabTo("reason")
 	d.press("index rebuild", "\r")
-	d.becomes(said + `.startsWith("People read search-off until ")`)
+	d.Becomes(said + `.startsWith("People read search-off until ")`)
 	doc := d.pumpkin.Document()
 	if len(doc.Items) != 1 || doc.Items[0].Message["de"] != "Die Suche ist eine Weile aus." || doc.Items[0].Features["reports"].Off != 0.25 {
 		t.Fatalf("document %+v", doc)
 	}
 	before := d.pumpkin.State().Items[0].ExpiresAt
-	d.becomes(`document.querySelectorAll("#items li").length === 1`)
+	d.Becomes(`document.querySelectorAll("#items li").length === 1`)
 
-	value[bool](d, `document.querySelector("#now-title").focus(), true`)
+	browsertest.Value[bool](d.Tab, `document.querySelector("#now-title").focus(), true`)
 	d.tabTo("extend search-off")
 	d.press(" ")
-	d.becomes(said + `.startsWith("search-off stays until ")`)
+	d.Becomes(said + `.startsWith("search-off stays until ")`)
 	after := d.pumpkin.State()
 	if !after.Items[0].ExpiresAt.After(before.Add(20*time.Minute)) || after.Rev != doc.Rev || after.Items[0].Reason != "index rebuild" {
 		t.Errorf("extended: %+v, before until %v", after, before)
 	}
-	d.becomes(focused + ` === "extend search-off"`) // the list was drawn anew under the focus
+	d.Becomes(focused + ` === "extend search-off"`) // the list was drawn anew under the focus
 
 	d.press("\t", "\t")
-	d.becomes(focused + ` === "clear search-off"`)
+	d.Becomes(focused + ` === "clear search-off"`)
 	d.press(" ")
 	if len(d.pumpkin.Document().Items) != 1 {
 		t.Error("one press clears: a slip would do it")
 	}
 	d.press(" ")
-	d.becomes(`document.querySelectorAll("#items li").length === 0`)
+	d.Becomes(`document.querySelectorAll("#items li").length === 0`)
 	if len(d.pumpkin.Document().Items) != 0 {
 		t.Error("not cleared")
 	}
-	d.becomes(`document.querySelectorAll("#audit tr").length === 3`)
-	if got := value[string](d, `[...document.querySelectorAll("#audit tr")].map(r => r.cells[1].textContent + " " + r.cells[2].textContent + " " + r.cells[3].textContent).join("|")`); got !=
+	d.Becomes(`document.querySelectorAll("#audit tr").length === 3`)
+	if got := browsertest.Value[string](d.Tab, `[...document.querySelectorAll("#audit tr")].map(r => r.cells[1].textContent + " " + r.cells[2].textContent + " " + r.cells[3].textContent).join("|")`); got !=
 		"ada delete search-off index rebuild|ada put search-off index rebuild|ada put search-off index rebuild" {
 		t.Errorf("who did what: %s", got)
 	}
@@ -221,19 +147,19 @@ func TestTheBigSwitchOnAPhone(t *testing.T) {
 	t.Parallel()
 	d := open(t, 360, 740, "")
 	d.comeIn()
-	d.do(chromedp.SetValue(chromedp.CSS("#mode-reason"), "everything burns"), chromedp.Click(chromedp.CSS("#mode button")))
-	d.becomes(`document.querySelector("#mode-state").textContent.startsWith("On: site-down, until ")`)
+	d.Do(chromedp.SetValue(chromedp.CSS("#mode-reason"), "everything burns"), chromedp.Click(chromedp.CSS("#mode button")))
+	d.Becomes(`document.querySelector("#mode-state").textContent.startsWith("On: site-down, until ")`)
 	if _, _, off := d.pumpkin.FeatureOff("anything", "c"); !off {
 		t.Error("not everything is off")
 	}
-	if overflow := value[int](d, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); overflow > 0 {
+	if overflow := browsertest.Value[int](d.Tab, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); overflow > 0 {
 		t.Errorf("the page is %d px wider than the phone", overflow)
 	}
-	if small := value[string](d, `[...document.querySelectorAll("button, input, select, textarea, summary")].filter(e => { const r = (e.closest("label.tick") ?? e).getBoundingClientRect(); return r.width && (r.width < 24 || r.height < 43) }).map(e => e.id || e.textContent).join()`); small != "" {
+	if small := browsertest.Value[string](d.Tab, `[...document.querySelectorAll("button, input, select, textarea, summary")].filter(e => { const r = (e.closest("label.tick") ?? e).getBoundingClientRect(); return r.width && (r.width < 24 || r.height < 43) }).map(e => e.id || e.textContent).join()`); small != "" {
 		t.Errorf("too small for a finger: %s", small)
 	}
-	d.do(chromedp.Click(chromedp.CSS("#mode-off")))
-	d.becomes(`document.querySelector("#mode-state").textContent === "Off."`)
+	d.Do(chromedp.Click(chromedp.CSS("#mode-off")))
+	d.Becomes(`document.querySelector("#mode-state").textContent === "Off."`)
 	if _, _, off := d.pumpkin.FeatureOff("anything", "c"); off {
 		t.Error("still off")
 	}
@@ -248,25 +174,25 @@ func TestWhatIsWrittenIsTextAndWhatIsRefusedIsSaid(t *testing.T) {
 	if err := d.pumpkin.Put("ada", "evil", e); err != nil {
 		t.Fatal(err)
 	}
-	d.becomes(`document.querySelectorAll("#items li").length === 1`) // found by looking again, without a reload
-	if got := value[string](d, `document.querySelector("#items .words").textContent + document.querySelectorAll("#items img, #items script").length + document.title`); got != evil+"0Pumpkin" {
+	d.Becomes(`document.querySelectorAll("#items li").length === 1`) // found by looking again, without a reload
+	if got := browsertest.Value[string](d.Tab, `document.querySelector("#items .words").textContent + document.querySelectorAll("#items img, #items script").length + document.title`); got != evil+"0Pumpkin" {
 		t.Errorf("shown as %s", got)
 	}
-	d.do(chromedp.SetValue(chromedp.CSS("#id"), "all"), chromedp.SetValue(chromedp.CSS("#reason"), "r"),
+	d.Do(chromedp.SetValue(chromedp.CSS("#id"), "all"), chromedp.SetValue(chromedp.CSS("#reason"), "r"),
 		chromedp.SetValue(chromedp.CSS("#text-en"), "Everything is off."))
-	d.do(chromedp.Focus(chromedp.CSS("#features")))
+	d.Do(chromedp.Focus(chromedp.CSS("#features")))
 	d.press("*", "\r")
-	d.becomes(`document.querySelector("#wrong").textContent.includes("switches everything off")`)
+	d.Becomes(`document.querySelector("#wrong").textContent.includes("switches everything off")`)
 	if len(d.pumpkin.Document().Items) != 1 {
 		t.Fatal("it was done without the tick")
 	}
 	d.press(" ") // the tick has the focus
-	d.do(chromedp.Click(chromedp.CSS("#raise .buttons button")))
-	d.becomes(said + `.startsWith("People read all")`)
-	d.do(chromedp.SetValue(chromedp.CSS("#url"), "https://user:word@status.example/"), chromedp.Click(chromedp.CSS("#preview")))
-	d.becomes(`document.querySelector("#wrong").textContent.startsWith("url: must be an absolute")`)
-	d.do(chromedp.SetValue(chromedp.CSS("#url"), "https://status.example/"), chromedp.Click(chromedp.CSS("#preview")))
-	d.becomes(`document.querySelector("#document").textContent.includes("https://status.example/")`)
+	d.Do(chromedp.Click(chromedp.CSS("#raise .buttons button")))
+	d.Becomes(said + `.startsWith("People read all")`)
+	d.Do(chromedp.SetValue(chromedp.CSS("#url"), "https://user:word@status.example/"), chromedp.Click(chromedp.CSS("#preview")))
+	d.Becomes(`document.querySelector("#wrong").textContent.startsWith("url: must be an absolute")`)
+	d.Do(chromedp.SetValue(chromedp.CSS("#url"), "https://status.example/"), chromedp.Click(chromedp.CSS("#preview")))
+	d.Becomes(`document.querySelector("#document").textContent.includes("https://status.example/")`)
 	if strings.Contains(string(fmt.Sprint(d.pumpkin.Document())), "status.example") {
 		t.Error("the preview was put in force")
 	}
@@ -275,21 +201,21 @@ func TestWhatIsWrittenIsTextAndWhatIsRefusedIsSaid(t *testing.T) {
 func TestTheTokenIsAskedForAndForgotten(t *testing.T) {
 	t.Parallel()
 	d := open(t, 1000, 900, "401")
-	d.do(chromedp.Focus(chromedp.CSS("#token")))
+	d.Do(chromedp.Focus(chromedp.CSS("#token")))
 	d.press("wrong", "\r")
-	d.becomes(`document.querySelector("#wrong").textContent === "That token is not known here."`)
-	if got := value[string](d, focused); got != "token" {
+	d.Becomes(`document.querySelector("#wrong").textContent === "That token is not known here."`)
+	if got := browsertest.Value[string](d.Tab, focused); got != "token" {
 		t.Errorf("after a wrong token the focus is on %s", got)
 	}
 	d.comeIn()
-	if got := value[string](d, `sessionStorage.length + "," + localStorage.length + "," + document.cookie`); got != "1,0," {
+	if got := browsertest.Value[string](d.Tab, `sessionStorage.length + "," + localStorage.length + "," + document.cookie`); got != "1,0," {
 		t.Errorf("kept: %s", got)
 	}
-	d.do(chromedp.Reload())
-	d.becomes(`!document.querySelector("#inside").hidden`)
-	d.do(chromedp.Click(chromedp.CSS("#leave")))
-	d.becomes(`document.querySelector("#inside").hidden`)
-	if got := value[int](d, `sessionStorage.length`); got != 0 {
+	d.Do(chromedp.Reload())
+	d.Becomes(`!document.querySelector("#inside").hidden`)
+	d.Do(chromedp.Click(chromedp.CSS("#leave")))
+	d.Becomes(`document.querySelector("#inside").hidden`)
+	if got := browsertest.Value[int](d.Tab, `sessionStorage.length`); got != 0 {
 		t.Errorf("%d things are kept after leaving", got)
 	}
 }
@@ -311,27 +237,27 @@ func TestAxeFindsNothingToObjectTo(t *testing.T) {
 	check := func(where string) {
 		t.Helper()
 		for _, scheme := range []string{"light", "dark"} {
-			d.do(browser.Scheme(scheme))
-			got := value[string](d, `axe.run().then(r => r.passes.length + " " + r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html).join(" ")).join("; "))`)
+			d.Do(browser.Media("prefers-color-scheme", scheme))
+			got := browsertest.Value[string](d.Tab, `axe.run().then(r => r.passes.length + " " + r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html).join(" ")).join("; "))`)
 			var passes int
 			if _, err := fmt.Sscan(got, &passes); err != nil || passes < 10 || !strings.HasSuffix(got, " ") {
 				t.Errorf("%s, %s: axe says %s", where, scheme, got)
 			}
 		}
 	}
-	value[bool](d, string(axe)+";true")
+	browsertest.Value[bool](d.Tab, string(axe)+";true")
 	check("before the token")
 	d.comeIn()
-	d.becomes(`document.querySelectorAll("#items li").length === 3 && document.querySelectorAll("#audit tr").length === 3`)
-	value[bool](d, `document.querySelector("#automation").open = true`)
+	d.Becomes(`document.querySelectorAll("#items li").length === 3 && document.querySelectorAll("#audit tr").length === 3`)
+	browsertest.Value[bool](d.Tab, `document.querySelector("#automation").open = true`)
 	check("inside")
-	value[bool](d, `document.querySelector("#wrong").textContent = "Refused.", document.querySelector("#said").textContent = "Done.", true`)
+	browsertest.Value[bool](d.Tab, `document.querySelector("#wrong").textContent = "Refused.", document.querySelector("#said").textContent = "Done.", true`)
 	check("with messages")
 	if dir := os.Getenv("PAGE_SHOTS"); dir != "" { // to be looked at
 		for _, scheme := range []string{"light", "dark"} {
 			for name, size := range map[string][2]int64{"phone": {360, 740}, "desktop": {1000, 900}} {
-				d.do(browser.Scheme(scheme), chromedp.EmulateViewport(size[0], size[1]))
-				png, err := chromedp.Run(d.tab, chromedp.FullScreenshot(100))
+				d.Do(browser.Media("prefers-color-scheme", scheme), chromedp.EmulateViewport(size[0], size[1]))
+				png, err := chromedp.Run(d.Page, chromedp.FullScreenshot(100))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/spillway-go/spillway/internal/browser/browsertest"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -15,8 +16,8 @@ func TestBannerShowsWithinOnePollAndGoesAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	tab := open(t, s.URL+"/overlay", "")
-	becomes(t, tab, `window.pumpkin?.state != null`)
-	if got := shows(t, tab); got != "" {
+	tab.Becomes(`window.pumpkin?.state != null`)
+	if got := shows(tab); got != "" {
 		t.Fatalf("nothing is wrong, but it shows %q", got)
 	}
 	before := s.polled()
@@ -25,11 +26,11 @@ func TestBannerShowsWithinOnePollAndGoesAgain(t *testing.T) {
 	e.URL, e.LinkText = "https://status.example/1", "What we know"
 	e.Features = map[string]pumpkin.Feature{"search": {Off: 1}}
 	s.put(t, "search", e)
-	becomes(t, tab, shown+`.length == 1`)
+	tab.Becomes(shown + `.length == 1`)
 	if n := s.polled() - before; n > 2 { // a poll may have been under way when it was raised
 		t.Errorf("it took %d polls", n)
 	}
-	if got := shows(t, tab); got != "Search is slow today." {
+	if got := shows(tab); got != "Search is slow today." {
 		t.Errorf("shows %q", got)
 	}
 	for expression, want := range map[string]string{
@@ -44,14 +45,14 @@ func TestBannerShowsWithinOnePollAndGoesAgain(t *testing.T) {
 		`String(pumpkin.blocked("")) + pumpkin.blocked() + pumpkin.state.rev`: "falsefalse1",
 		`document.activeElement.tagName`:                                      "BODY",
 	} {
-		if got := evaluated[string](t, tab, expression); got != want {
+		if got := browsertest.Value[string](tab, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
 	if _, err := s.pumpkin.Clear("test", "search"); err != nil {
 		t.Fatal(err)
 	}
-	becomes(t, tab, shown+`.length == 0 && !pumpkin.blocked("search")`)
+	tab.Becomes(shown + `.length == 0 && !pumpkin.blocked("search")`)
 }
 
 func TestDismissalLastsUntilTheNoticeIsAnother(t *testing.T) {
@@ -63,21 +64,21 @@ func TestDismissalLastsUntilTheNoticeIsAnother(t *testing.T) {
 	sticky.Sticky = true
 	s.put(t, "stays", sticky)
 	tab := open(t, s.URL+"/overlay", "")
-	becomes(t, tab, shown+`.length == 2`)
+	tab.Becomes(shown + `.length == 2`)
 	button := banner + `.shadowRoot.querySelectorAll("button")`
-	if n := evaluated[int](t, tab, button+`.length`); n != 1 {
+	if n := browsertest.Value[int](tab, button+`.length`); n != 1 {
 		t.Fatalf("%d buttons for one dismissible notice", n)
 	}
-	if got := evaluated[string](t, tab, button+`[0].textContent`); got != "dismiss" {
+	if got := browsertest.Value[string](tab, button+`[0].textContent`); got != "dismiss" {
 		t.Errorf("the button is called %q", got)
 	}
-	evaluated[bool](t, tab, button+`[0].click(), true`)
-	if got := shows(t, tab); got != "This one stays." {
+	browsertest.Value[bool](tab, button+`[0].click(), true`)
+	if got := shows(tab); got != "This one stays." {
 		t.Fatalf("after dismissing: %q", got)
 	}
-	do(t, tab, chromedp.Reload())
-	becomes(t, tab, shown+`.length > 0`)
-	if got := shows(t, tab); got != "This one stays." {
+	tab.Do(chromedp.Reload())
+	tab.Becomes(shown + `.length > 0`)
+	if got := shows(tab); got != "This one stays." {
 		t.Errorf("after a reload: %q", got)
 	}
 	// A longer TTL is no other notice; other words are.
@@ -86,16 +87,16 @@ func TestDismissalLastsUntilTheNoticeIsAnother(t *testing.T) {
 	for s.polled() < before+2 {
 		time.Sleep(50 * time.Millisecond)
 	}
-	if got := shows(t, tab); got != "This one stays." {
+	if got := shows(tab); got != "This one stays." {
 		t.Errorf("after a longer TTL: %q", got)
 	}
 	s.put(t, "reports", notice(pumpkin.Minor, "Reports are off."))
-	becomes(t, tab, shown+`.includes("Reports are off.")`)
+	tab.Becomes(shown + `.includes("Reports are off.")`)
 	// What is dismissed is known to the page and goes for all that is shown of it, but does not bring a feature back.
 	s.put(t, "reports", pumpkin.Entry{Severity: pumpkin.Minor, Message: map[string]string{"en": "Gone."}, Features: map[string]pumpkin.Feature{"reports": {Off: 1}}})
-	becomes(t, tab, shown+`.includes("Gone.")`)
-	evaluated[bool](t, tab, button+`[0].click(), true`)
-	if evaluated[bool](t, tab, `!pumpkin.blocked("reports") || `+shown+`.includes("Gone.")`) {
+	tab.Becomes(shown + `.includes("Gone.")`)
+	browsertest.Value[bool](tab, button+`[0].click(), true`)
+	if browsertest.Value[bool](tab, `!pumpkin.blocked("reports") || `+shown+`.includes("Gone.")`) {
 		t.Error("dismissing the notice has brought the feature back, or did nothing")
 	}
 }
@@ -107,31 +108,31 @@ func TestTextIsInert(t *testing.T) {
 	hostile := `<script>window.hit=1</script><img src=x onerror="window.hit=2"><b onclick="window.hit=3">bold</b> javascript:window.hit=4`
 	s.put(t, "html", notice(pumpkin.Critical, hostile))
 	tab := open(t, s.URL+"/virtual", "")
-	evaluated[bool](t, tab, `new Promise(done => {
+	browsertest.Value[bool](tab, `new Promise(done => {
 		const r = new XMLHttpRequest(); // fetch is the test's own here
 		r.onload = async () => { virtual.answer = {status: 200, body: r.responseText}; await virtual.run(10); done(true); };
 		r.open("GET", "/pumpkin.json");
 		r.send();
 	})`)
-	if got := shows(t, tab); got != hostile {
+	if got := shows(tab); got != hostile {
 		t.Errorf("shows %q", got)
 	}
 	// The server refuses such links; a widget must not rely on it.
 	for i, url := range []string{"javascript:window.hit=5", " javascript:window.hit=5", "java\nscript:window.hit=5", "JAVASCRIPT:1//https://x", "data:text/html,<script>1</script>",
 		"//evil.example", "https:evil", "vbscript:x", "blob:https://x/1"} {
-		evaluated[float64](t, tab, fmt.Sprintf(`virtual.says(%d, {epoch: "Z"}, {url: %s`, i, quote(url))+`, link_text: "<i>here</i>", severity: '"><script>window.hit=6</script>', id: "<b>"}), virtual.step()`)
-		if n := evaluated[int](t, tab, banner+`.shadowRoot.querySelectorAll("a,script,img,i").length`); n != 0 {
+		browsertest.Value[float64](tab, fmt.Sprintf(`virtual.says(%d, {epoch: "Z"}, {url: %s`, i, quote(url))+`, link_text: "<i>here</i>", severity: '"><script>window.hit=6</script>', id: "<b>"}), virtual.step()`)
+		if n := browsertest.Value[int](tab, banner+`.shadowRoot.querySelectorAll("a,script,img,i").length`); n != 0 {
 			t.Errorf("%q became a link or an element", url)
 		}
-		if n := evaluated[int](t, tab, shown+`.length`); n != 1 {
+		if n := browsertest.Value[int](tab, shown+`.length`); n != 1 {
 			t.Fatalf("%d notices: %q was not shown at all", n, url)
 		}
 	}
-	evaluated[float64](t, tab, `virtual.says(1000, {epoch: "Z"}, {url: "HTTPS://ok.example/a", link_text: "<i>here</i>"}), virtual.step()`)
-	if got := evaluated[string](t, tab, banner+`.shadowRoot.querySelector("a").textContent`); got != "<i>here</i>" {
+	browsertest.Value[float64](tab, `virtual.says(1000, {epoch: "Z"}, {url: "HTTPS://ok.example/a", link_text: "<i>here</i>"}), virtual.step()`)
+	if got := browsertest.Value[string](tab, banner+`.shadowRoot.querySelector("a").textContent`); got != "<i>here</i>" {
 		t.Errorf("the link is called %q", got)
 	}
-	if evaluated[bool](t, tab, `"hit" in window`) {
+	if browsertest.Value[bool](tab, `"hit" in window`) {
 		t.Error("something in the text has run")
 	}
 }
@@ -145,12 +146,12 @@ func TestBannerStaysWhenTheServerIsKilled(t *testing.T) {
 	s := newSite(t)
 	s.put(t, "down", pumpkin.Entry{Severity: pumpkin.Critical, Message: map[string]string{"en": "We are down."}, Features: map[string]pumpkin.Feature{"*": {Off: 1}}})
 	tab := open(t, s.URL+"/overlay", "Failed to load resource")
-	becomes(t, tab, shown+`.length == 1`)
-	evaluated[bool](t, tab, `(() => { const real = fetch; window.failed = 0; window.fetch = (...a) => real(...a).catch(e => { window.failed++; throw e; }); return true; })()`)
+	tab.Becomes(shown + `.length == 1`)
+	browsertest.Value[bool](tab, `(() => { const real = fetch; window.failed = 0; window.fetch = (...a) => real(...a).catch(e => { window.failed++; throw e; }); return true; })()`)
 	s.CloseClientConnections()
 	s.Close()
-	becomes(t, tab, `window.failed >= 2`)
-	if got := shows(t, tab); got != "We are down." || !evaluated[bool](t, tab, `pumpkin.blocked("anything")`) {
+	tab.Becomes(`window.failed >= 2`)
+	if got := shows(tab); got != "We are down." || !browsertest.Value[bool](tab, `pumpkin.blocked("anything")`) {
 		t.Errorf("shows %q", got)
 	}
 }
@@ -164,27 +165,27 @@ func TestAuthorsChooseThePlace(t *testing.T) {
 		banners, items int
 	}{{"/overlay", "fixed", 1, 1}, {"/flow", "sticky", 1, 1}, {"/none", "", 0, 0}, {"/twice", "fixed", 1, 1}, {"/data", "fixed", 1, 1}} {
 		tab := open(t, s.URL+c.path, "")
-		becomes(t, tab, `window.pumpkin?.state?.active`)
-		if n := evaluated[int](t, tab, `document.querySelectorAll("pumpkin-banner").length`); n != c.banners {
+		tab.Becomes(`window.pumpkin?.state?.active`)
+		if n := browsertest.Value[int](tab, `document.querySelectorAll("pumpkin-banner").length`); n != c.banners {
 			t.Errorf("%s: %d banners, want %d", c.path, n, c.banners)
 		}
-		if n := evaluated[int](t, tab, shown+`.length`); n != c.items {
+		if n := browsertest.Value[int](tab, shown+`.length`); n != c.items {
 			t.Errorf("%s: %d notices, want %d", c.path, n, c.items)
 		}
 		if c.banners > 0 {
-			if got := evaluated[string](t, tab, `getComputedStyle(`+banner+`).position`); got != c.position {
+			if got := browsertest.Value[string](tab, `getComputedStyle(`+banner+`).position`); got != c.position {
 				t.Errorf("%s: position %s, want %s", c.path, got, c.position)
 			}
 		}
 	}
 	// One that comes late, as in a page made by a framework, takes over.
 	tab := open(t, s.URL+"/overlay", "")
-	becomes(t, tab, shown+`.length == 1`)
-	evaluated[bool](t, tab, `document.querySelector("main").append(document.createElement("pumpkin-banner")), true`)
-	if got := evaluated[string](t, tab, `[...document.querySelectorAll("pumpkin-banner")].map(b => b.parentNode.tagName).join()`); got != "MAIN" {
+	tab.Becomes(shown + `.length == 1`)
+	browsertest.Value[bool](tab, `document.querySelector("main").append(document.createElement("pumpkin-banner")), true`)
+	if got := browsertest.Value[string](tab, `[...document.querySelectorAll("pumpkin-banner")].map(b => b.parentNode.tagName).join()`); got != "MAIN" {
 		t.Errorf("banners are in %s", got)
 	}
-	if got := shows(t, tab); got != "Back at noon." {
+	if got := shows(tab); got != "Back at noon." {
 		t.Errorf("the late one shows %q", got)
 	}
 }
@@ -197,20 +198,20 @@ func TestBannerShiftsNothingWhereItCan(t *testing.T) {
 	const shift = `new Promise(done => { let sum = 0; new PerformanceObserver(list => list.getEntries().forEach(e => sum += e.value)).observe({type: "layout-shift", buffered: true});
 		requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(sum)))); })`
 	tab := open(t, s.URL+"/overlay", "")
-	becomes(t, tab, shown+`.length == 1`)
-	if v := evaluated[float64](t, tab, shift); v != 0 {
+	tab.Becomes(shown + `.length == 1`)
+	if v := browsertest.Value[float64](tab, shift); v != 0 {
 		t.Errorf("over the page: layout shift %v", v)
 	}
 	tab = open(t, s.URL+"/flow", "")
-	becomes(t, tab, shown+`.length == 1`)
-	if v := evaluated[float64](t, tab, shift); v == 0 {
+	tab.Becomes(shown + `.length == 1`)
+	if v := browsertest.Value[float64](tab, shift); v == 0 {
 		t.Error("the first time in the page: no layout shift, so this test measures nothing")
 	}
-	do(t, tab, chromedp.Reload())
-	if got := shows(t, tab); got != "Search is slow today." {
+	tab.Do(chromedp.Reload())
+	if got := shows(tab); got != "Search is slow today." {
 		t.Errorf("after a reload, before any poll: %q", got)
 	}
-	if v := evaluated[float64](t, tab, shift); v != 0 {
+	if v := browsertest.Value[float64](tab, shift); v != 0 {
 		t.Errorf("known from the page before: layout shift %v", v)
 	}
 }

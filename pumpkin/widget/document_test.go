@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/browser/browsertest"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -15,12 +16,12 @@ func TestTheScriptOfTheDocumentWorks(t *testing.T) {
 	e := notice(pumpkin.Major, "Search is off.")
 	e.Features = map[string]pumpkin.Feature{"search": {Off: 1}}
 	s.put(t, "search", e)
-	becomes(t, tab, `window.pumpkin?.blocked("search")`)
+	tab.Becomes(`window.pumpkin?.blocked("search")`)
 	told := snippets(t, "js")
 	if len(told) != 1 {
 		t.Fatalf("docs/pumpkin.md has %d scripts; this test knows one", len(told))
 	}
-	if got := evaluated[string](t, tab, `(() => {
+	if got := browsertest.Value[string](tab, `(() => {
 		window.saved = 0; window.heard = [];
 		window.showTheSavedResults = () => saved++; window.update = d => heard.push(d.rev);
 		`+told[0]+`
@@ -29,7 +30,7 @@ func TestTheScriptOfTheDocumentWorks(t *testing.T) {
 		t.Fatal(got)
 	}
 	s.put(t, "more", notice(pumpkin.Minor, "Something else."))
-	becomes(t, tab, `saved == 1 && heard.length > 0`)
+	tab.Becomes(`saved == 1 && heard.length > 0`)
 }
 
 // The elements that docs/pumpkin.md shows are those of the pages on which all tests here run.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/spillway-go/spillway/internal/browser"
+	"github.com/spillway-go/spillway/internal/browser/browsertest"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -41,10 +43,10 @@ func TestAxeReportsNothing(t *testing.T) {
 		for _, path := range []string{"/axe", "/axeflow"} {
 			for _, look := range [][]string{{"prefers-color-scheme", "light"}, {"prefers-color-scheme", "dark"}, {"forced-colors", "active"}} {
 				tab := open(t, s.URL+path, "")
-				do(t, tab, media(look...))
+				tab.Do(browser.Media(look...))
 				want := map[string]string{"three severities": "3", "critical too": "4"}[state]
-				becomes(t, tab, shown+`.length == `+want)
-				if got := evaluated[string](t, tab, violations); got != "" {
+				tab.Becomes(shown + `.length == ` + want)
+				if got := browsertest.Value[string](tab, violations); got != "" {
 					t.Errorf("%s, %s %v: %s", state, path, look, got)
 				}
 			}
@@ -60,10 +62,10 @@ func TestAxeCanObject(t *testing.T) {
 	s := newSite(t)
 	full(t, s)
 	tab := open(t, s.URL+"/axe", "")
-	becomes(t, tab, shown+`.length == 3`)
-	evaluated[bool](t, tab, `(() => { const b = `+banner+`.shadowRoot; b.querySelector("button").textContent = "";
+	tab.Becomes(shown + `.length == 3`)
+	browsertest.Value[bool](tab, `(() => { const b = `+banner+`.shadowRoot; b.querySelector("button").textContent = "";
 		b.querySelector("span").style.color = "#fff8"; return true; })()`)
-	if got := evaluated[string](t, tab, violations); got == "" {
+	if got := browsertest.Value[string](tab, violations); got == "" {
 		t.Error("axe sees neither a button without a name nor pale text")
 	}
 }
@@ -75,22 +77,22 @@ func TestBannerCanBeReadAndPressed(t *testing.T) {
 	full(t, s)
 	critical(t, s)
 	tab := open(t, s.URL+"/overlay", "")
-	becomes(t, tab, shown+`.length == 4`)
-	if got := evaluated[string](t, tab, `[...`+banner+`.shadowRoot.querySelectorAll("b")].map(b => b.textContent).join()`); got != "critical,major,maintenance,minor" {
+	tab.Becomes(shown + `.length == 4`)
+	if got := browsertest.Value[string](tab, `[...`+banner+`.shadowRoot.querySelectorAll("b")].map(b => b.textContent).join()`); got != "critical,major,maintenance,minor" {
 		t.Errorf("severities are called %q", got)
 	}
-	if got := evaluated[float64](t, tab, `Math.min(...[...`+banner+`.shadowRoot.querySelectorAll("button")].map(b => b.getBoundingClientRect()).flatMap(r => [r.width, r.height]))`); got < 24 {
+	if got := browsertest.Value[float64](tab, `Math.min(...[...`+banner+`.shadowRoot.querySelectorAll("button")].map(b => b.getBoundingClientRect()).flatMap(r => [r.width, r.height]))`); got < 24 {
 		t.Errorf("a button is %v pixels small, 24 are needed", got)
 	}
-	if got := evaluated[string](t, tab, `[...`+banner+`.shadowRoot.querySelectorAll("*")].map(e => getComputedStyle(e)).filter(s => s.animationName != "none" || s.transitionDuration != "0s").length + ""`); got != "0" {
+	if got := browsertest.Value[string](tab, `[...`+banner+`.shadowRoot.querySelectorAll("*")].map(e => getComputedStyle(e)).filter(s => s.animationName != "none" || s.transitionDuration != "0s").length + ""`); got != "0" {
 		t.Errorf("%s elements move", got)
 	}
-	do(t, tab, chromedp.EmulateViewport(320, 640)) // a phone, and a page at 400 %
-	if evaluated[bool](t, tab, `document.documentElement.scrollWidth > 320 || `+banner+`.scrollWidth > 320 || `+banner+`.getBoundingClientRect().height > 320`) {
+	tab.Do(chromedp.EmulateViewport(320, 640)) // a phone, and a page at 400 %
+	if browsertest.Value[bool](tab, `document.documentElement.scrollWidth > 320 || `+banner+`.scrollWidth > 320 || `+banner+`.getBoundingClientRect().height > 320`) {
 		t.Error("on a narrow screen the banner is too wide, or hides more than half of the page")
 	}
-	do(t, tab, chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"))
-	if got := evaluated[string](t, tab, `document.activeElement.shadowRoot?.activeElement?.tagName ?? document.activeElement.tagName`); got != "A" && got != "BUTTON" {
+	tab.Do(chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"))
+	if got := browsertest.Value[string](tab, `document.activeElement.shadowRoot?.activeElement?.tagName ?? document.activeElement.tagName`); got != "A" && got != "BUTTON" {
 		t.Errorf("the tab key reaches %s", got)
 	}
 }
@@ -130,9 +132,9 @@ func TestPictures(t *testing.T) {
 			critical(t, s)
 		}
 		tab := open(t, c.url, "")
-		do(t, tab, media(c.look...), chromedp.EmulateViewport(c.width, 420))
-		becomes(t, tab, shown+`.length == `+c.items)
-		png, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
+		tab.Do(browser.Media(c.look...), chromedp.EmulateViewport(c.width, 420))
+		tab.Becomes(shown + `.length == ` + c.items)
+		png, err := chromedp.Run(tab.Page, chromedp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,24 +2,17 @@
 package widget
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
-
-	"github.com/spillway-go/spillway/examples/demo/browser"
+	"github.com/spillway-go/spillway/internal/browser/browsertest"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -112,102 +105,14 @@ func notice(severity pumpkin.Severity, message string) pumpkin.Entry {
 }
 
 // chromium is the one browser of all tests; each has a tab of its own, and its site an origin of its own.
-var chromium = sync.OnceValues(func() (context.Context, error) {
-	tab, end, err := browser.Open(context.Background(), 1000, 700)
-	endChromium = end
-	return tab, err
-})
+var chromium browsertest.Chromium
 
-var endChromium func()
+func TestMain(m *testing.M) { os.Exit(chromium.Run(m)) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if endChromium != nil {
-		endChromium()
-	}
-	os.Exit(code)
-}
-
-// patience bounds a test in the browser: a machine that is slow must not fail it.
-const patience = 3 * time.Minute
-
-// open opens a page in a tab and fails the test at its end if the page wrote anything to the console, an error or a violation
-// of its policy, that does not contain the word which excuses it.
-func open(t *testing.T, url, excused string) context.Context {
+// open opens a page in a tab of its own.
+func open(t *testing.T, url, excused string) browsertest.Tab {
 	t.Helper()
-	first, err := chromium()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab, end := chromedp.NewContext(first)
-	if err := chromedp.Do(tab, chromedp.EmulateViewport(1000, 700)); err != nil {
-		end()
-		t.Fatal(err)
-	}
-	messages := chromedp.Console(tab)
-	var written []string
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		for m, err := range messages {
-			if err != nil {
-				return
-			}
-			if text := fmt.Sprintf("%s %s: %s (%s:%d)", m.Type, m.Source, m.Text, m.URL, m.Line); excused == "" || !strings.Contains(text, excused) {
-				written = append(written, text)
-			}
-		}
-	}()
-	timed, cancel := context.WithTimeout(tab, patience)
-	t.Cleanup(func() {
-		_, _ = chromedp.Run(timed, chromedp.Evaluate[int]("1")) // what the page has written arrives before the answer
-		cancel()
-		end()
-		<-read
-		for _, line := range written {
-			t.Errorf("the page wrote to the console: %s", line)
-		}
-	})
-	do(t, timed, chromedp.Navigate(url))
-	return timed
-}
-
-func do(t *testing.T, tab context.Context, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	if err := chromedp.Do(tab, steps...); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// becomes waits until a condition holds in the page.
-func becomes(t *testing.T, tab context.Context, condition string) {
-	t.Helper()
-	_, err := chromedp.Run(tab, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(2*time.Minute), chromedp.WithPollingInterval(50*time.Millisecond)))
-	if err != nil {
-		t.Fatalf("the page never came to %s: %v", condition, err)
-	}
-}
-
-// evaluated is the value of an expression in the page, of a promise when it is one.
-func evaluated[T any](t *testing.T, tab context.Context, expression string) T {
-	t.Helper()
-	value, err := chromedp.Run(tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
-	return value
-}
-
-// media makes the page see a person's preferences: "prefers-color-scheme", "dark".
-func media(features ...string) chromedp.Action[chromedp.Void] {
-	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		var params emulation.SetEmulatedMediaParams
-		for i := 0; i < len(features); i += 2 {
-			params.Features = append(params.Features, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
-		}
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, params)
-		return err
-	})
+	return chromium.Open(t, url, 1000, 700, excused)
 }
 
 // Expressions for what a banner shows.
@@ -217,9 +122,9 @@ const (
 )
 
 // shows is what the banners show, top to bottom.
-func shows(t *testing.T, tab context.Context) string {
-	t.Helper()
-	return evaluated[string](t, tab, shown+`.join(" | ")`)
+func shows(tab browsertest.Tab) string {
+	tab.Helper()
+	return browsertest.Value[string](tab, shown+`.join(" | ")`)
 }
 
 // axePath is where npm puts axe-core.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/spillway-go/spillway/internal/browser/browsertest"
 )
 
 // The widget waits exactly as the Go package's Schedule does: both are held against the same table.
@@ -30,7 +32,7 @@ func TestWidgetKeepsToTheScheduleTable(t *testing.T) {
 	}
 	tab := open(t, newSite(t).URL+"/virtual", "")
 	for i, c := range cases {
-		wait := evaluated[float64](t, tab, fmt.Sprintf(`(async () => {
+		wait := browsertest.Value[float64](tab, fmt.Sprintf(`(async () => {
 			virtual.u = %v;
 			virtual.says(%d, {poll_after: %d});
 			let wait = await virtual.step();
@@ -49,10 +51,10 @@ func TestWidgetKeepsToTheScheduleTable(t *testing.T) {
 func TestWidgetBeginsWithinFiveSeconds(t *testing.T) {
 	t.Parallel()
 	tab := open(t, newSite(t).URL+"/virtual", "")
-	if wait := evaluated[float64](t, tab, `virtual.wait()`); math.Abs(wait-2.5) > 1e-6 {
+	if wait := browsertest.Value[float64](tab, `virtual.wait()`); math.Abs(wait-2.5) > 1e-6 {
 		t.Errorf("half of the way: first poll after %v s, want 2.5", wait)
 	}
-	evaluated[float64](t, tab, `virtual.says(1), virtual.step()`)
+	browsertest.Value[float64](tab, `virtual.says(1), virtual.step()`)
 	for expression, want := range map[string]string{
 		`virtual.asked.options.cache`:              "no-cache",
 		`virtual.asked.options.credentials`:        "omit",
@@ -61,7 +63,7 @@ func TestWidgetBeginsWithinFiveSeconds(t *testing.T) {
 		`new URL(virtual.asked.src).pathname`:      "/pumpkin.json",
 		`virtual.polls.length + virtual.wait()+""`: "16",
 	} {
-		if got := evaluated[string](t, tab, expression); got != want {
+		if got := browsertest.Value[string](tab, expression); got != want {
 			t.Errorf("%s is %q, want %q", expression, got, want)
 		}
 	}
@@ -75,13 +77,13 @@ func TestHiddenTabsDoNotPoll(t *testing.T) {
 	tab := open(t, s.URL+"/virtual", "")
 	polls := func(until float64) int {
 		t.Helper()
-		return len(evaluated[[]float64](t, tab, fmt.Sprintf(`virtual.run(%v)`, until)))
+		return len(browsertest.Value[[]float64](tab, fmt.Sprintf(`virtual.run(%v)`, until)))
 	}
-	evaluated[bool](t, tab, `virtual.says(1), virtual.see(true), true`)
+	browsertest.Value[bool](tab, `virtual.says(1), virtual.see(true), true`)
 	if n := polls(1000); n != 0 {
 		t.Fatalf("%d polls of a tab that was never seen", n)
 	}
-	evaluated[bool](t, tab, `virtual.see(false), true`)
+	browsertest.Value[bool](tab, `virtual.see(false), true`)
 	if n := polls(1000.99); n != 0 {
 		t.Errorf("asked at once")
 	}
@@ -89,7 +91,7 @@ func TestHiddenTabsDoNotPoll(t *testing.T) {
 		t.Fatalf("%d polls 1 s after it was seen, want 1", n)
 	}
 	// Away and back within poll_after: the poll is due at 15 s after the last, whatever happens in between.
-	evaluated[bool](t, tab, `virtual.see(true), virtual.see(false), virtual.see(true), virtual.see(false), true`)
+	browsertest.Value[bool](tab, `virtual.see(true), virtual.see(false), virtual.see(true), virtual.see(false), true`)
 	if n := polls(1015.9); n != 1 {
 		t.Errorf("%d polls within poll_after, want 1", n)
 	}
@@ -97,24 +99,24 @@ func TestHiddenTabsDoNotPoll(t *testing.T) {
 		t.Errorf("%d polls after poll_after, want 2", n)
 	}
 	// Told to stay away for 100 s.
-	evaluated[bool](t, tab, `virtual.fails(503, {"Retry-After": "100"}), true`)
+	browsertest.Value[bool](tab, `virtual.fails(503, {"Retry-After": "100"}), true`)
 	if n := polls(1032); n != 3 {
 		t.Fatalf("%d polls, want 3", n)
 	}
-	evaluated[bool](t, tab, `virtual.see(true), virtual.see(false), true`)
+	browsertest.Value[bool](tab, `virtual.see(true), virtual.see(false), true`)
 	if n := polls(1130); n != 3 {
 		t.Errorf("%d polls although told to stay away", n)
 	}
 	// Hidden while a poll is under way: its end starts nothing, and being seen meanwhile starts no second one.
-	evaluated[bool](t, tab, `virtual.says(2), virtual.hang = new Promise(go => virtual.go = go), true`)
+	browsertest.Value[bool](tab, `virtual.says(2), virtual.hang = new Promise(go => virtual.go = go), true`)
 	if n := polls(1140); n != 4 {
 		t.Fatalf("%d polls, want 4", n)
 	}
-	evaluated[bool](t, tab, `virtual.see(true), virtual.see(false), true`)
+	browsertest.Value[bool](tab, `virtual.see(true), virtual.see(false), true`)
 	if n := polls(1170); n != 4 {
 		t.Errorf("%d polls: a second one while the first is under way", n)
 	}
-	evaluated[bool](t, tab, `virtual.see(true), virtual.hang = null, virtual.go(), true`)
+	browsertest.Value[bool](tab, `virtual.see(true), virtual.hang = null, virtual.go(), true`)
 	if n := polls(5000); n != 4 {
 		t.Errorf("%d polls: the end of one started another while hidden", n)
 	}
@@ -146,9 +148,9 @@ func TestWidgetNeverGoesBack(t *testing.T) {
 		{"a newer epoch, whatever its rev", `virtual.says(1, {epoch: "C"}, ` + item(0) + `)`, "C.1 false", 4},
 		{"the epoch before", `virtual.says(7, {}, ` + item(1) + `)`, "C.1 false", 4},
 	} {
-		evaluated[float64](t, tab, step.says+`, virtual.step()`)
-		got := evaluated[string](t, tab, "`${pumpkin.state.epoch}.${pumpkin.state.rev} ${pumpkin.blocked('search')}`")
-		if events := evaluated[int](t, tab, `virtual.events`); got != step.want || events != step.events {
+		browsertest.Value[float64](tab, step.says+`, virtual.step()`)
+		got := browsertest.Value[string](tab, "`${pumpkin.state.epoch}.${pumpkin.state.rev} ${pumpkin.blocked('search')}`")
+		if events := browsertest.Value[int](tab, `virtual.events`); got != step.want || events != step.events {
 			t.Errorf("%s: %s after %d events, want %s after %d", step.name, got, events, step.want, step.events)
 		}
 	}
@@ -161,13 +163,13 @@ func TestSharesAndTheReturnFromThem(t *testing.T) {
 	tab := open(t, s.URL+"/virtual", "")
 	says := func(rev int, features string, spread int) {
 		t.Helper()
-		evaluated[float64](t, tab, fmt.Sprintf(`virtual.says(%d, {}, {features: %s, recover_spread: %d}), virtual.step()`, rev, features, spread))
+		browsertest.Value[float64](tab, fmt.Sprintf(`virtual.says(%d, {}, {features: %s, recover_spread: %d}), virtual.step()`, rev, features, spread))
 	}
 	blocked := func(names ...string) string {
 		t.Helper()
 		got := ""
 		for _, name := range names {
-			if evaluated[bool](t, tab, fmt.Sprintf(`pumpkin.blocked(%q)`, name)) {
+			if browsertest.Value[bool](tab, fmt.Sprintf(`pumpkin.blocked(%q)`, name)) {
 				got += name + " "
 			}
 		}
@@ -177,13 +179,13 @@ func TestSharesAndTheReturnFromThem(t *testing.T) {
 	if got := blocked("a", "b", "c", "d", "e", "constructor", "__proto__"); got != "b d " {
 		t.Errorf("off are %q", got)
 	}
-	evaluated[bool](t, tab, `virtual.u = 0.01, true`) // another draw would be in every share
+	browsertest.Value[bool](tab, `virtual.u = 0.01, true`) // another draw would be in every share
 	says(2, `{a: {off: 0.5}, "*": {off: 0.4}}`, 0)
 	if got := blocked("a", "b"); got != "" {
 		t.Errorf("the place has changed: %q", got)
 	}
-	do(t, tab, chromedp.Navigate(s.URL+"/virtual"))
-	evaluated[bool](t, tab, `virtual.u = 0.01, true`)
+	tab.Do(chromedp.Navigate(s.URL + "/virtual"))
+	browsertest.Value[bool](tab, `virtual.u = 0.01, true`)
 	says(3, `{a: {off: 0.5}, b: {off: 0.6}}`, 0)
 	if got := blocked("a", "b"); got != "b " {
 		t.Errorf("on the next page: %q", got)
@@ -193,18 +195,18 @@ func TestSharesAndTheReturnFromThem(t *testing.T) {
 	if got := blocked("a", "anything"); got != "a anything " {
 		t.Errorf("everything is off: %q", got)
 	}
-	evaluated[bool](t, tab, `virtual.u = 0.25, virtual.events = 0, true`)
+	browsertest.Value[bool](tab, `virtual.u = 0.25, virtual.events = 0, true`)
 	says(5, `{c: {off: 1}}`, 0)
 	if got := blocked("a", "b", "c", "anything"); got != "a b c anything " {
 		t.Errorf("before its turn: %q", got)
 	}
-	now := evaluated[float64](t, tab, `virtual.now`)
-	evaluated[[]float64](t, tab, fmt.Sprintf(`virtual.run(%v)`, now+9.99))
-	if got, events := blocked("anything"), evaluated[int](t, tab, `virtual.events`); got == "" || events != 1 {
+	now := browsertest.Value[float64](tab, `virtual.now`)
+	browsertest.Value[[]float64](tab, fmt.Sprintf(`virtual.run(%v)`, now+9.99))
+	if got, events := blocked("anything"), browsertest.Value[int](tab, `virtual.events`); got == "" || events != 1 {
 		t.Errorf("just before its turn: %q, %d events", got, events)
 	}
-	evaluated[[]float64](t, tab, fmt.Sprintf(`virtual.run(%v)`, now+10.01))
-	if got, events := blocked("a", "b", "c", "anything"), evaluated[int](t, tab, `virtual.events`); got != "c " || events != 2 {
+	browsertest.Value[[]float64](tab, fmt.Sprintf(`virtual.run(%v)`, now+10.01))
+	if got, events := blocked("a", "b", "c", "anything"), browsertest.Value[int](tab, `virtual.events`); got != "c " || events != 2 {
 		t.Errorf("after its turn: %q, %d events", got, events)
 	}
 }
@@ -212,16 +214,16 @@ func TestSharesAndTheReturnFromThem(t *testing.T) {
 func TestNewsOnAnyResponseBringThePollForward(t *testing.T) {
 	t.Parallel()
 	tab := open(t, newSite(t).URL+"/virtual", "")
-	evaluated[float64](t, tab, `virtual.says(5, {poll_after: 60}), virtual.step()`)
-	evaluated[bool](t, tab, `virtual.u = 0.1, pumpkin.seen("B.5"), pumpkin.seen("B.4"), pumpkin.seen("A.9"), true`)
-	if wait := evaluated[float64](t, tab, `virtual.wait()`); math.Abs(wait-60) > 1e-6 {
+	browsertest.Value[float64](tab, `virtual.says(5, {poll_after: 60}), virtual.step()`)
+	browsertest.Value[bool](tab, `virtual.u = 0.1, pumpkin.seen("B.5"), pumpkin.seen("B.4"), pumpkin.seen("A.9"), true`)
+	if wait := browsertest.Value[float64](tab, `virtual.wait()`); math.Abs(wait-60) > 1e-6 {
 		t.Errorf("nothing new: the poll in %v s, want 60", wait)
 	}
-	if wait := evaluated[float64](t, tab, `pumpkin.seen("B.6"), virtual.wait()`); math.Abs(wait-6) > 1e-6 {
+	if wait := browsertest.Value[float64](tab, `pumpkin.seen("B.6"), virtual.wait()`); math.Abs(wait-6) > 1e-6 {
 		t.Errorf("news: the poll in %v s, want 6", wait)
 	}
-	evaluated[bool](t, tab, `virtual.u = 0, true`)
-	if wait := evaluated[float64](t, tab, `pumpkin.seen("B.6"), virtual.wait()`); math.Abs(wait-6) > 1e-6 {
+	browsertest.Value[bool](tab, `virtual.u = 0, true`)
+	if wait := browsertest.Value[float64](tab, `pumpkin.seen("B.6"), virtual.wait()`); math.Abs(wait-6) > 1e-6 {
 		t.Errorf("the same news again: the poll in %v s, want 6", wait)
 	}
 }
@@ -230,19 +232,19 @@ func TestNewsOnAnyResponseBringThePollForward(t *testing.T) {
 func TestRegionsStayAndOnlyNewsIsAdded(t *testing.T) {
 	t.Parallel()
 	tab := open(t, newSite(t).URL+"/virtual", "")
-	evaluated[float64](t, tab, `virtual.says(1, {}, {message: {en: "one"}, notice_rev: 1}), virtual.step()`)
-	evaluated[bool](t, tab, `(() => { const b = `+banner+`.shadowRoot; window.kept = [...b.children, b.querySelector("[part]")];
+	browsertest.Value[float64](tab, `virtual.says(1, {}, {message: {en: "one"}, notice_rev: 1}), virtual.step()`)
+	browsertest.Value[bool](tab, `(() => { const b = `+banner+`.shadowRoot; window.kept = [...b.children, b.querySelector("[part]")];
 		window.mutations = 0; new MutationObserver(m => mutations += m.length).observe(b, {childList: true, subtree: true, characterData: true, attributes: true}); return true; })()`)
 	kept := `[...` + banner + `.shadowRoot.children].every((e, n) => e == kept[n]) && kept[2].isConnected`
-	evaluated[float64](t, tab, `virtual.says(2, {poll_after: 30}, {message: {en: "one"}, notice_rev: 1, features: {x: {off: 1}}}), virtual.step()`)
-	if !evaluated[bool](t, tab, kept+` && mutations == 0`) {
+	browsertest.Value[float64](tab, `virtual.says(2, {poll_after: 30}, {message: {en: "one"}, notice_rev: 1, features: {x: {off: 1}}}), virtual.step()`)
+	if !browsertest.Value[bool](tab, kept+` && mutations == 0`) {
 		t.Error("a change that nobody sees touched the banner")
 	}
-	evaluated[float64](t, tab, `virtual.says(3, {}, {message: {en: "two"}, severity: "critical", notice_rev: 3}), virtual.step()`)
-	if got := evaluated[string](t, tab, `[...`+banner+`.shadowRoot.children].map(r => r.role + ":" + r.textContent).join(" ")`); got != "alert:criticaltwodismiss status:" {
+	browsertest.Value[float64](tab, `virtual.says(3, {}, {message: {en: "two"}, severity: "critical", notice_rev: 3}), virtual.step()`)
+	if got := browsertest.Value[string](tab, `[...`+banner+`.shadowRoot.children].map(r => r.role + ":" + r.textContent).join(" ")`); got != "alert:criticaltwodismiss status:" {
 		t.Errorf("regions: %q", got)
 	}
-	if !evaluated[bool](t, tab, `[...`+banner+`.shadowRoot.children].every((e, n) => e == kept[n])`) {
+	if !browsertest.Value[bool](tab, `[...`+banner+`.shadowRoot.children].every((e, n) => e == kept[n])`) {
 		t.Error("a region was replaced")
 	}
 }
@@ -260,9 +262,9 @@ func TestTheMessageIsInThePersonsLanguage(t *testing.T) {
 		{"de", `["en"]`, `{en: "English", de: "Deutsch"}`, "de"},
 		{"xx", `["en"]`, `{en: "English", de: "Deutsch"}`, "en"},
 	} {
-		evaluated[float64](t, tab, fmt.Sprintf(`Object.defineProperty(navigator, "languages", {value: %s, configurable: true}), %s.lang = %q,
+		browsertest.Value[float64](tab, fmt.Sprintf(`Object.defineProperty(navigator, "languages", {value: %s, configurable: true}), %s.lang = %q,
 			virtual.says(%d, {}, {id: "%[4]d", message: %[5]s}), virtual.step()`, c.languages, banner, c.banner, i, c.message))
-		if got := evaluated[string](t, tab, banner+`.shadowRoot.querySelector("span").lang`); got != c.want {
+		if got := browsertest.Value[string](tab, banner+`.shadowRoot.querySelector("span").lang`); got != c.want {
 			t.Errorf("%s of a person who reads %s, banner in %q: %s, want %s", c.message, c.languages, c.banner, got, c.want)
 		}
 	}
@@ -274,20 +276,20 @@ func TestWidgetWorksWithoutStorage(t *testing.T) {
 	s := newSite(t)
 	tab := open(t, s.URL+"/none", "")
 	for _, left := range []string{`"null"`, `"{"`, `"[]"`, `"7"`, `JSON.stringify({place: 0.5, state: {schema: 1}})`, `JSON.stringify({place: 2, state: {items: 7}})`} {
-		evaluated[bool](t, tab, fmt.Sprintf(`localStorage.clear(), sessionStorage["pumpkin " + location.origin + "/pumpkin.json"] = localStorage["pumpkin " + location.origin + "/pumpkin.json"] = %s, true`, left))
-		do(t, tab, chromedp.Navigate(s.URL+"/virtual"))
-		evaluated[float64](t, tab, `virtual.says(1, {}, {features: {x: {off: 1}}}), virtual.step()`)
-		if got := shows(t, tab); got != "x" || !evaluated[bool](t, tab, `pumpkin.blocked("x")`) {
+		browsertest.Value[bool](tab, fmt.Sprintf(`localStorage.clear(), sessionStorage["pumpkin " + location.origin + "/pumpkin.json"] = localStorage["pumpkin " + location.origin + "/pumpkin.json"] = %s, true`, left))
+		tab.Do(chromedp.Navigate(s.URL + "/virtual"))
+		browsertest.Value[float64](tab, `virtual.says(1, {}, {features: {x: {off: 1}}}), virtual.step()`)
+		if got := shows(tab); got != "x" || !browsertest.Value[bool](tab, `pumpkin.blocked("x")`) {
 			t.Errorf("storage holds %s: shows %q", left, got)
 		}
 	}
-	evaluated[bool](t, tab, `["localStorage", "sessionStorage"].forEach(s => Object.defineProperty(window, s, {get() { throw new DOMException("no", "SecurityError"); }})), true`)
-	evaluated[float64](t, tab, `virtual.says(2, {}, {message: {en: "y"}}), virtual.step()`)
-	if got := shows(t, tab); got != "y" {
+	browsertest.Value[bool](tab, `["localStorage", "sessionStorage"].forEach(s => Object.defineProperty(window, s, {get() { throw new DOMException("no", "SecurityError"); }})), true`)
+	browsertest.Value[float64](tab, `virtual.says(2, {}, {message: {en: "y"}}), virtual.step()`)
+	if got := shows(tab); got != "y" {
 		t.Errorf("without storage: shows %q", got)
 	}
-	evaluated[bool](t, tab, banner+`.shadowRoot.querySelector("button").click(), true`)
-	if got := shows(t, tab); got != "" {
+	browsertest.Value[bool](tab, banner+`.shadowRoot.querySelector("button").click(), true`)
+	if got := shows(tab); got != "" {
 		t.Errorf("without storage, after dismissing: shows %q", got)
 	}
 }

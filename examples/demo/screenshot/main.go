@@ -19,7 +19,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/spillway-go/spillway/examples/demo/browser"
+	"github.com/spillway-go/spillway/internal/browser"
 )
 
 const program = "github.com/spillway-go/spillway/examples/demo"
@@ -53,7 +53,7 @@ func take(out, listen, scheme string, width, height int64, after time.Duration, 
 	}
 	defer end()
 	steps := []chromedp.Action[chromedp.Void]{
-		browser.Scheme(scheme),
+		browser.Media("prefers-color-scheme", scheme),
 		chromedp.Navigate(page),
 		chromedp.WaitReady(chromedp.CSS(`[data-play="burst"][aria-disabled="false"]`)),
 		chromedp.Sleep(6 * time.Second), // until pressure is known

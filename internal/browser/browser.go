@@ -1,4 +1,4 @@
-// Package browser starts Chromium for those who look at the demo's page without eyes: its test and the screenshot.
+// Package browser starts Chromium for programs that look at a page: tests, the screenshot, the game day.
 package browser
 
 import (
@@ -72,12 +72,14 @@ func Open(parent context.Context, width, height int64) (tab context.Context, end
 	return tab, end, nil
 }
 
-// Scheme makes pages see a person who prefers "dark" or "light".
-func Scheme(scheme string) chromedp.Action[chromedp.Void] {
+// Media makes pages see what a person prefers: Media("prefers-color-scheme", "dark").
+func Media(features ...string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
-		})
+		var params emulation.SetEmulatedMediaParams
+		for i := 0; i+1 < len(features); i += 2 {
+			params.Features = append(params.Features, &emulation.MediaFeature{Name: features[i], Value: features[i+1]})
+		}
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, params)
 		return err
 	})
 }
