@@ -18,6 +18,7 @@ func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int
 	html := f.String("html", "", "write a report with the timeline to this `file`")
 	keep := f.Bool("keep", false, "keep the folder with the configuration, the keys and what every program said")
 	only := f.String("acts", "", "play only these acts, as `names` with commas between them")
+	soak := f.Duration("soak", 0, "instead of the acts, this long of ordinary work with gateways built with the race detector: does anything grow?")
 	if err := parse(f, args, 0); err != nil {
 		return 0, err
 	}
@@ -29,7 +30,7 @@ func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int
 		}
 		defer page.Close()
 	}
-	o := gameday.Options{Quick: *quick, Keep: *keep, Log: out}
+	o := gameday.Options{Quick: *quick, Keep: *keep, Soak: *soak, Log: out}
 	if *only != "" {
 		o.Acts = strings.Split(*only, ",")
 	}

@@ -3,6 +3,7 @@ package gameday
 import (
 	"context"
 	"fmt"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -43,9 +44,14 @@ type scene struct {
 	checks []Check
 	marks  []mark
 	pings  []time.Duration
-	tries  int
-	noise  string // why nothing that depends on time can be said; empty if it can
-	err    error
+	// serviceLate is how late the service at most ended work.
+	serviceLate time.Duration
+	alone       []float64 // decisions of each gateway without its Redis, before the act
+	tries       int
+	// diagrams are those of this act alone.
+	diagrams []template.HTML
+	noise    string // why nothing that depends on time can be said; empty if it can
+	err      error
 }
 
 // expects takes a verdict by counting: it holds on any machine.
@@ -83,6 +89,11 @@ func (s *scene) of(groups ...string) (some []shot) {
 		}
 	}
 	return some
+}
+
+// since returns the attempts of some groups that were due from a moment on.
+func (s *scene) since(from time.Time, groups ...string) []shot {
+	return slices.DeleteFunc(s.of(groups...), func(one shot) bool { return one.at.Before(from) })
 }
 
 // served asks that at least a share of what groups wanted was answered in time.
@@ -169,59 +180,6 @@ func (s *scene) told(groups ...string) {
 		text += fmt.Sprintf("; %d × %s", n, why)
 	}
 	s.expects("refusals say when to come back", len(wrong) == 0, text, "429 or 503, a reason, Retry-After ≥ 1")
-}
-
-// within asks that no more of what members of a group asked for arrived at the service than a rule lets through in the time
-// from before the first request to now. beyond is how many capacities more an outage may have cost, as documented.
-func (s *scene) within(rule string, b bucket, beyond float64, c counts, part string, clients ...string) {
-	seconds := time.Since(s.begin).Seconds()
-	limit := b.bound(seconds) + beyond*float64(b.Capacity)
-	worst, who := 0, ""
-	for _, name := range clients {
-		if n := c.Arrived[name+" "+part]; n > worst || who == "" {
-			worst, who = n, name
-		}
-	}
-	bound := fmt.Sprintf("≤ %d + %d/s × %.1f s", b.Capacity, b.Refill, seconds)
-	if beyond > 0 {
-		bound += fmt.Sprintf(" + %.3g × %d", beyond, b.Capacity)
-	}
-	s.expects("rule "+rule+": arrived at the service, most of one", float64(worst) <= limit, fmt.Sprintf("%d (%s)", worst, who), "%s", bound+fmt.Sprintf(" = %.0f", limit))
-}
-
-// recovers asks that at most 5 s after an end of trouble everything is as before: a second and the two that follow in which 95 % of
-// the ordinary customers are served in time.
-func (s *scene) recovers(from time.Time, groups ...string) {
-	const window, bound = time.Second, 5 * time.Second
-	shots := s.of(groups...)
-	good := func(at time.Time) (ok, any bool) {
-		n, all := 0, 0
-		for _, one := range shots {
-			if !one.at.Before(at) && one.at.Before(at.Add(window)) && one.status != notCalled {
-				all++
-				if one.ok() {
-					n++
-				}
-			}
-		}
-		return all > 0 && float64(n) >= .95*float64(all), all > 0
-	}
-	for t := from; t.Before(s.end); t = t.Add(window / 5) {
-		run := 0
-		for run < 3 {
-			ok, _ := good(t.Add(time.Duration(run) * window))
-			if !ok {
-				break
-			}
-			run++
-		}
-		if run == 3 {
-			d := t.Sub(from)
-			s.hopes("recovered after", d <= bound, fmt.Sprintf("%.1f s", d.Seconds()), "≤ %v", bound)
-			return
-		}
-	}
-	s.hopes("recovered after", false, "not while it was watched", "≤ %v", bound)
 }
 
 // during marks a span of the act for the report.

@@ -42,8 +42,7 @@ func lorisAct() *act {
 			close(halt)
 			wg.Wait()
 			s.during("slow headers", from, time.Now())
-			s.served(.99, "paying")
-			s.served(.95, "free", "orders")
+			s.served(.99, "paying", "free", "orders")
 			s.p99("paying", deadline)
 			s.hopes("connections cut that did not finish their header", hung == headers, fmt.Sprintf("%d of %d", hung, headers), "all within %v", lorisWithin)
 
@@ -59,18 +58,10 @@ func lorisAct() *act {
 			wg.Wait()
 			to := time.Now()
 			s.during("slow bodies", from, to)
-			var meanwhile []shot
-			for _, one := range s.of("paying") {
-				if !one.at.Before(from) {
-					meanwhile = append(meanwhile, one)
-				}
-			}
-			s.servedOf("paying clients served in time while bodies came slowly", .99, meanwhile)
+			s.servedOf("paying clients served in time while bodies came slowly", .99, s.since(from, "paying"))
 			s.pending("a request holds its place under the limit while its body comes, so slow senders can hold all of them")
-			s.play(ctx, 5*time.Second, ordinary...)
-			s.end = time.Now()
+			s.recovers(ctx, to, ordinary, "paying", "free", "orders")
 			s.told()
-			s.recovers(to, "paying", "free", "orders")
 			return nil
 		},
 	}
@@ -148,6 +139,10 @@ func eveningAct() *act {
 				return err
 			}
 			s.expects("inside of the service", c.Waiting == 0, fmt.Sprint(c.Waiting), "0")
+			for _, g := range d.gateways { // one that the race detector has complained of exits with 66
+				err := g.stop()
+				s.expects(g.name+" ends when asked", err == nil, orZero(err), "exit 0")
+			}
 			return nil
 		},
 	}

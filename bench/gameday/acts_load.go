@@ -108,9 +108,6 @@ func screenAct() *act {
 		expect: "Everything is answered: 20 at once fit into the client's bucket. The orders reach the service one after another, at the pace of their rule, and none is refused.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			if _, err := d.service.control("reset", nil); err != nil {
-				return err
-			}
 			screen := &group{name: "screen", members: d.crowd.screen, atOnce: 20, ask: ask{method: http.MethodGet, path: "/items/1"}}
 			orders := &group{name: "orders", members: d.crowd.searchers[:1], atOnce: 10, ask: ask{method: http.MethodPost, path: "/orders", body: 32}}
 			pause := d.length(2500*time.Millisecond, 5*time.Second)
@@ -149,13 +146,11 @@ func greedyAct() *act {
 		expect: "The greedy one gets what its rule allows and is told 429 with the true time to come back; nobody else notices.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			if _, err := d.service.control("reset", nil); err != nil {
-				return err
-			}
 			greedy := &group{name: "greedy", members: d.crowd.greedy, rate: 80, ask: ask{method: http.MethodGet, path: "/items/1"}}
 			search := &group{name: "searchers", members: d.crowd.searchers, rate: 9, ask: ask{method: http.MethodGet, path: "/search"}}
 			from := time.Now()
-			s.play(ctx, d.length(7*time.Second, 40*time.Second), append(d.crowd.ordinary(), greedy, search)...)
+			length := d.length(7*time.Second, 40*time.Second)
+			s.play(ctx, length, append(d.crowd.ordinary(), greedy, search)...)
 			s.during("greedy", from, time.Now())
 			s.served(.99, "paying", "free")
 			s.p99("paying", deadline)
@@ -165,6 +160,7 @@ func greedyAct() *act {
 				return err
 			}
 			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.greedy)...)
+			s.gets("per-client", usual.Free, length, c, "items", names(d.crowd.greedy)...)
 			s.expects("rule parallel: at once at the service", c.Most["greedy-0 items"] <= 2*usual.Parallel, fmt.Sprint(c.Most["greedy-0 items"]),
 				"≤ %d, in each of 2 gateways", usual.Parallel)
 			searches := 0
@@ -231,25 +227,33 @@ func pause(ctx context.Context, d time.Duration) bool {
 func botAct() *act {
 	return &act{
 		name: "bot", title: "The bot that changes its keys and addresses",
-		about:  "A bot asks 100 times a second, each time with another key and from another address of the two networks that it has.",
-		expect: "A key that nobody gave out is no identity and new addresses make no new customer: each network gets what one network may have. Nobody else notices.",
+		about: "A bot asks 100 times a second, each time with another key and from another address of the two networks that it has. Then it has rented " +
+			"addresses everywhere, and each request comes from another network.",
+		expect: "A key that nobody gave out is no identity and new addresses make no new customer: each network gets what one network may have, and nobody else notices. " +
+			"Against addresses from everywhere no quota helps; paying clients are served all the same, because they go first.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			if _, err := d.service.control("reset", nil); err != nil {
-				return err
-			}
 			bot := &group{name: "bot", members: d.crowd.bot, rate: 50, ask: ask{method: http.MethodGet, path: "/items/1"}}
 			from := time.Now()
-			s.play(ctx, d.length(6*time.Second, 40*time.Second), append(d.crowd.ordinary(), bot)...)
-			s.during("bot", from, time.Now())
+			length := d.length(6*time.Second, 40*time.Second)
+			s.play(ctx, length, append(d.crowd.ordinary(), bot)...)
+			s.during("two networks", from, time.Now())
 			s.served(.99, "paying", "free")
-			s.p99("paying", deadline)
-			s.told()
 			c, err := d.service.control("counts", nil)
 			if err != nil {
 				return err
 			}
 			s.within("per-network", usual.Network, 0, c, "items", names(d.crowd.bot)...)
+			s.gets("per-network", usual.Network, length, c, "items", names(d.crowd.bot)...)
+			from = time.Now()
+			everywhere := &group{name: "bot everywhere", members: d.crowd.everywhere, rate: 100, ask: ask{method: http.MethodGet, path: "/items/1"}}
+			s.play(ctx, d.length(4*time.Second, 20*time.Second), append(d.crowd.ordinary(), everywhere)...)
+			to := time.Now()
+			s.during("addresses everywhere", from, to)
+			s.recovers(ctx, to, d.crowd.ordinary(), "paying", "free")
+			s.servedOf("paying clients served in time while it came from everywhere", .99, s.since(from, "paying"))
+			s.p99("paying", deadline)
+			s.told()
 			return nil
 		},
 	}
@@ -263,9 +267,6 @@ func slowAct() *act {
 			"The pumpkin goes up by itself, switches reports off, and comes down by itself.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			if _, err := d.service.control("reset", nil); err != nil {
-				return err
-			}
 			defer d.service.set(1)
 			groups := append(d.crowd.ordinary(), &group{name: "reports", members: d.crowd.searchers, rate: 1, ask: ask{method: http.MethodPost, path: "/reports", body: 32}})
 			from := time.Now()
@@ -279,8 +280,7 @@ func slowAct() *act {
 			}
 			to := time.Now()
 			s.during("five times slower", from, to)
-			s.play(ctx, 8*time.Second, groups...)
-			s.end = time.Now()
+			s.recovers(ctx, to, groups, "paying", "free")
 			s.served(.99, "paying")
 			s.pending("the limits of two gateways that share a service take seconds to come down to what it can still do, and meanwhile work of every priority is turned away")
 			s.p99("paying", deadline)
@@ -290,7 +290,6 @@ func slowAct() *act {
 				return err
 			}
 			s.expects("inside of the service at most", c.Longest <= 128, fmt.Sprint(c.Longest), "≤ 2 gateways × concurrency.max 64")
-			s.recovers(to, "paying", "free")
 			for ctx.Err() == nil && told.up() && time.Since(to) < 45*time.Second {
 				pause(ctx, 200*time.Millisecond)
 			}
@@ -356,17 +355,13 @@ func floodAct() *act {
 		expect: "Paying clients are served throughout; the flood gets what its rules and the capacity allow, and 429 or 503 with Retry-After for the rest. Within 5 s of its end everything is as before.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			if _, err := d.service.control("reset", nil); err != nil {
-				return err
-			}
 			flood := &group{name: "flood", members: d.crowd.flood, rate: 10 * serviceCapacity / 40 / 3, retries: 2, ask: ask{method: http.MethodGet, path: "/items/1"}}
 			s.play(ctx, 2*time.Second, d.crowd.ordinary()...)
 			from := time.Now()
 			s.play(ctx, d.length(5*time.Second, 15*time.Second), append(d.crowd.ordinary(), flood)...)
 			to := time.Now()
 			s.during("flood", from, to)
-			s.play(ctx, 8*time.Second, d.crowd.ordinary()...)
-			s.end = time.Now()
+			s.recovers(ctx, to, d.crowd.ordinary(), "paying", "free")
 			s.served(.99, "paying")
 			s.p99("paying", deadline)
 			s.told()
@@ -375,7 +370,6 @@ func floodAct() *act {
 				return err
 			}
 			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.flood)...)
-			s.recovers(to, "paying", "free")
 			return nil
 		},
 	}

@@ -21,35 +21,17 @@ func rollAct() *act {
 		expect: "The load balancer sends everybody to the one that is left. A gateway that is asked to end finishes what runs and exits with 0. Quotas are in Redis, so that nobody gets a new one; streams come back by themselves.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			if _, err := d.service.control("reset", nil); err != nil {
-				return err
-			}
 			greedy := &group{name: "greedy", members: d.crowd.greedy, rate: 30, ask: ask{method: http.MethodGet, path: "/items/1"}}
-			done, stop := make(chan struct{}), make(chan struct{})
-			go func() { // customers come as long as it takes
-				defer close(done)
-				for {
-					s.play(ctx, 2*time.Second, append(d.crowd.ordinary(), greedy)...)
-					select {
-					case <-stop:
-						return
-					case <-ctx.Done():
-						return
-					default:
-					}
-				}
-			}()
+			groups := append(d.crowd.ordinary(), greedy)
+			stop := s.keepPlaying(ctx, groups)
 			err := d.roll(ctx, s)
 			to := time.Now()
-			pause(ctx, 7*time.Second)
-			close(stop)
-			<-done
+			stop()
 			if err != nil {
 				return err
 			}
-			s.end = time.Now()
-			s.served(.99, "paying")
-			s.served(.95, "free")
+			s.recovers(ctx, to, groups, "paying", "free")
+			s.served(.99, "paying", "free")
 			s.p99("paying", deadline)
 			s.told()
 			c, err := d.service.control("counts", nil)
@@ -58,7 +40,6 @@ func rollAct() *act {
 			}
 			// An answer that was lost with the gateway is asked for again: that one was charged twice, never once too little.
 			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.greedy)...)
-			s.recovers(to, "paying", "free")
 			return nil
 		},
 	}
@@ -108,34 +89,19 @@ func reloadAct() *act {
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
 			defer d.configure(usual)
-			if _, err := d.service.control("reset", nil); err != nil {
-				return err
-			}
 			flood := &group{name: "flood", members: d.crowd.flood[:4], rate: 60, ask: ask{method: http.MethodGet, path: "/items/1"}}
-			done, stop := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(done)
-				for {
-					s.play(ctx, time.Second, append(d.crowd.ordinary(), flood)...)
-					select {
-					case <-stop:
-						return
-					case <-ctx.Done():
-						return
-					default:
-					}
-				}
-			}()
+			groups := append(d.crowd.ordinary(), flood)
+			stop := s.keepPlaying(ctx, groups)
 			from := time.Now()
 			err := d.reload(s)
-			s.during("files change", from, time.Now())
-			close(stop)
-			<-done
+			to := time.Now()
+			s.during("files change", from, to)
+			stop()
 			if err != nil {
 				return err
 			}
-			s.end = time.Now()
-			s.served(.99, "paying")
+			s.recovers(ctx, to, groups, "paying", "free")
+			s.served(.99, "paying", "free")
 			s.p99("paying", deadline)
 			s.told()
 			c, err := d.service.control("counts", nil)
@@ -223,29 +189,15 @@ func switchAct() *act {
 				return err
 			}
 			search := &group{name: "searchers", members: d.crowd.searchers, rate: 2, ask: ask{method: http.MethodGet, path: "/search"}}
-			done, stop := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(done)
-				for {
-					s.play(ctx, time.Second, append(d.crowd.ordinary(), search)...)
-					select {
-					case <-stop:
-						return
-					case <-ctx.Done():
-						return
-					default:
-					}
-				}
-			}()
+			groups := append(d.crowd.ordinary(), search)
+			stop := s.keepPlaying(ctx, groups)
 			err = d.switchOff(tab, s)
-			close(stop)
-			<-done
+			stop()
 			if err != nil {
 				return err
 			}
-			s.end = time.Now()
-			s.served(.99, "paying")
-			s.served(.95, "free")
+			s.recovers(ctx, s.marks[len(s.marks)-1].to, groups, "paying", "free", "searchers")
+			s.served(.99, "paying", "free")
 			s.p99("paying", deadline)
 			off, spared := 0, 0
 			for _, one := range s.of("searchers", "partner") {
@@ -258,7 +210,6 @@ func switchAct() *act {
 			}
 			s.expects("who called all the same was told", off > 0, fmt.Sprintf("%d × 503 feature_off with Retry-After", off), "> 0")
 			s.expects("calls that the partner left alone", spared > 0, fmt.Sprint(spared), "> 0")
-			s.recovers(s.marks[len(s.marks)-1].to, "paying", "free", "searchers")
 			return nil
 		},
 	}
@@ -311,6 +262,5 @@ func (d *day) switchOff(tab context.Context, s *scene) error {
 		return err
 	}
 	s.hopes("the banner is gone after", took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
-	time.Sleep(3 * time.Second) // for the three seconds in which everybody has to be served
 	return nil
 }

@@ -38,9 +38,6 @@ func (d *day) stores(state string, since time.Time) (time.Duration, error) {
 // have been filled anew.
 func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64, cause, mend func() error) error {
 	d := s.day
-	if _, err := d.service.control("reset", nil); err != nil {
-		return err
-	}
 	s.play(ctx, time.Second, d.spending()...)
 	from := time.Now()
 	if err := cause(); err != nil {
@@ -65,18 +62,16 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
-		s.play(ctx, 6*time.Second, d.spending()...)
+		s.recovers(ctx, to, d.spending(), "paying", "free")
 	}()
 	back, err := d.stores("up", to)
 	<-done
 	if err != nil {
 		return err
 	}
-	s.end = time.Now()
 	s.hopes("both gateways noticed", noticed <= 2*time.Second, noticed.Round(10*time.Millisecond).String(), "≤ 2s")
 	s.hopes("Redis decides again after", back <= 2*time.Second, back.Round(10*time.Millisecond).String(), "≤ 1 s, and what it takes to look")
-	s.served(.99, "paying")
-	s.served(.95, "free")
+	s.served(.99, "paying", "free")
 	s.p99("paying", deadline)
 	s.told()
 	c, err := d.service.control("counts", nil)
@@ -85,6 +80,7 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 	}
 	// What an outage may cost: the shares of all instances together are one capacity, and losing the data is another.
 	s.within("per-client", usual.Free, 1+losses, c, "items", names(d.crowd.greedy)...)
+	s.gets("per-client", usual.Free, s.end.Sub(s.begin)-time.Second, c, "items", names(d.crowd.greedy)...)
 	c.Arrived["all pay"] = c.Arrived["payer-0 pay"] + c.Arrived["payer-1 pay"]
 	s.within("payments (strict)", usual.Payments, losses, c, "pay", "all")
 	closed := 0
@@ -94,7 +90,6 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 		}
 	}
 	s.expects("payments were refused rather than uncounted while Redis was gone", closed > 0, fmt.Sprintf("%d × 503 store_unavailable", closed), "> 0")
-	s.recovers(to, "paying", "free")
 	return nil
 }
 

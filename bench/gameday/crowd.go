@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/pumpkin"
@@ -11,8 +12,8 @@ import (
 
 // crowd is everybody who uses the shop.
 type crowd struct {
-	paying, free, payers, searchers, greedy, screen, flood, strangers, bot, slow []*customer
-	partner                                                                      *customer // a Go program with its own admission control
+	paying, free, payers, searchers, greedy, screen, flood, strangers, bot, everywhere, slow []*customer
+	partner                                                                                  *customer // a Go program with its own admission control
 
 	keys    keys
 	news    *pumpkin.Client
@@ -37,20 +38,23 @@ func newCrowd() *crowd {
 	for i := range 2 { // it has rented two networks
 		c.bot = append(c.bot, &customer{name: fmt.Sprintf("bot-%d", i), from: loopback(66, byte(i), 1), rotate: true})
 	}
+	c.everywhere = []*customer{{name: "bot-everywhere", from: loopback(67, 0, 1), rotate: true, roam: true}}
 	return c
 }
 
+// all are those who have a key, and those who have none.
+func (c *crowd) all() []*customer {
+	return slices.Concat(c.accounts(), c.strangers, c.bot, c.everywhere)
+}
+
 // accounts are those who have a key.
-func (c *crowd) accounts() (all []*customer) {
-	for _, some := range [][]*customer{c.paying, c.free, c.payers, c.searchers, c.greedy, c.screen, c.flood, c.slow, {c.partner}} {
-		all = append(all, some...)
-	}
-	return all
+func (c *crowd) accounts() []*customer {
+	return slices.Concat(c.paying, c.free, c.payers, c.searchers, c.greedy, c.screen, c.flood, c.slow, []*customer{c.partner})
 }
 
 // open gives everybody their keys and connections.
 func (c *crowd) open(b *balancer) (err error) {
-	for _, who := range append(append(c.accounts(), c.strangers...), c.bot...) {
+	for _, who := range c.all() {
 		who.key = c.keys[who.name]
 		who.open(b)
 	}
@@ -92,7 +96,7 @@ func (t tells) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // hangUp closes the connections that nobody uses.
 func (c *crowd) hangUp() {
-	for _, who := range append(append(c.accounts(), c.strangers...), c.bot...) {
+	for _, who := range c.all() {
 		if who.client != nil {
 			who.client.CloseIdleConnections()
 		}

@@ -19,6 +19,7 @@ type customer struct {
 	key        string // empty for those without an account
 	from       net.IP
 	rotate     bool // a new key and another address of the same /24 for every request
+	roam       bool // and of another /24
 	client     *http.Client
 }
 
@@ -116,7 +117,9 @@ func (a ask) request(ctx context.Context, c *customer) (*http.Request, error) {
 	}
 	if c.rotate {
 		ip := append(net.IP{}, c.from.To4()...)
-		ip[3] = byte(1 + rand.IntN(254))
+		if ip[3] = byte(1 + rand.IntN(254)); c.roam {
+			ip[1], ip[2] = byte(100+rand.IntN(100)), byte(rand.IntN(256))
+		}
 		ctx = context.WithValue(ctx, fromKey{}, ip)
 	}
 	r, err := http.NewRequestWithContext(ctx, a.method, "http://"+host+a.path, body)

@@ -1,6 +1,7 @@
 package gameday
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ type Options struct {
 	Keep bool
 	// Acts are the names of those to play; empty means all.
 	Acts []string
+	// Soak, when it is above 0, is how long an ordinary day with gateways built with the race detector lasts; it is played instead
+	// of the acts.
+	Soak time.Duration
 	// Log is told how the day goes. It must not be nil.
 	Log io.Writer
 }
@@ -45,7 +49,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := missing(); err != nil {
 		return nil, err
 	}
-	chosen, err := choose(o.Acts)
+	chosen, err := choose(o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +66,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			os.RemoveAll(dir)
 		}
 	}()
-	if err := d.setUp(ctx, d.say); err != nil {
+	if err := d.setUp(ctx, o.Soak > 0, d.say); err != nil {
 		if ctx.Err() != nil {
 			return d.report(true), nil
 		}
@@ -84,10 +88,20 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return d.report(ctx.Err() != nil), nil
 }
 
-// choose returns the acts of these names.
-func choose(wanted []string) ([]*act, error) {
-	all := acts()
-	if len(wanted) == 0 {
+// shortestSoak is the shortest time in which something can be said about drift.
+const shortestSoak = 15 * time.Second
+
+// choose returns the acts to play.
+func choose(o Options) ([]*act, error) {
+	all, wanted := acts(), o.Acts
+	switch {
+	case o.Soak != 0 && o.Soak < shortestSoak:
+		return nil, errUsage{fmt.Errorf("gameday: a soak of %v shows nothing; let it last at least %v", o.Soak, shortestSoak)}
+	case o.Soak != 0 && (o.Quick || len(wanted) > 0):
+		return nil, errUsage{errors.New("gameday: a soak is a day of its own; ask for it without quick and acts")}
+	case o.Soak != 0:
+		return soakActs(o.Soak), nil
+	case len(wanted) == 0:
 		return all, nil
 	}
 	var known []string
@@ -118,16 +132,25 @@ const lateness = deadline / 10
 // perform plays an act, and again when the machine was too late for its verdicts.
 func (d *day) perform(ctx context.Context, a *act) {
 	tries := 2
-	if !d.Quick {
+	switch {
+	case d.Soak > 0:
+		tries = 1
+	case !d.Quick:
 		tries = 3
 	}
 	for try := 1; ; try++ {
 		s := &scene{load: &load{}, day: d, act: a, begin: time.Now(), tries: try}
 		d.pinger.take()
 		d.say("\n%s %s", clock(time.Since(d.begin)), a.title)
-		s.err = a.play(ctx, s)
+		s.alone = d.alone()
+		if _, s.err = d.service.control("reset", nil); s.err == nil {
+			s.err = a.play(ctx, s)
+		}
 		s.end = time.Now()
 		s.pings = d.pinger.take()
+		if c, err := d.service.control("counts", nil); err == nil { // else the act has failed already
+			s.serviceLate = time.Duration(c.Late * float64(time.Second))
+		}
 		s.noise = s.judgeMachine()
 		if ctx.Err() != nil { // broken off: what is missing is no failure
 			s.checks = slices.DeleteFunc(s.checks, func(c Check) bool { return c.Status == judge.Fail })
@@ -159,23 +182,35 @@ func (d *day) perform(ctx context.Context, a *act) {
 	}
 }
 
-// judgeMachine says why nothing can be said about time, if that is so: the generator was late, or a request that meets no gateway
-// was.
+// still is how long the machine may stand still once before verdicts about time say nothing: what waits meanwhile is late, and
+// what the gateways measure meanwhile is no work of the service.
+const still = deadline / 4
+
+// judgeMachine says why nothing can be said about time, if that is so. None of what it looks at has to do with a gateway: when
+// requests left, how long a request took that meets none, and how late the service ended work whose end it had booked.
 func (s *scene) judgeMachine() string {
 	var lags []time.Duration
 	for _, one := range s.of() {
 		lags = append(lags, one.lag)
 	}
-	sent := len(lags)
-	switch {
-	case quantile(lags, .99) > lateness:
-		return fmt.Sprintf("requests left up to %v late (p99)", quantile(lags, .99).Round(time.Millisecond))
-	case quantile(s.pings, .99) > lateness:
-		return fmt.Sprintf("a direct probe took %v (p99)", quantile(s.pings, .99).Round(time.Millisecond))
-	case float64(s.unsent.Load()) > .01*float64(sent):
-		return fmt.Sprintf("%d requests could not be sent", s.unsent.Load())
+	slow := func(what string, q float64, all []time.Duration, bound time.Duration) string {
+		if took := quantile(all, q); took > bound {
+			return fmt.Sprintf("%s %v (p%.3g)", what, took.Round(time.Millisecond), q*100)
+		}
+		return ""
 	}
-	return ""
+	unsent := ""
+	if n := s.unsent.Load(); float64(n) > .01*float64(len(lags)) {
+		unsent = fmt.Sprintf("%d requests could not be sent", n)
+	}
+	return cmp.Or(
+		slow("requests left late by", .99, lags, lateness),
+		slow("a direct probe took", .99, s.pings, lateness),
+		slow("requests left late by", 1, lags, still),
+		slow("a direct probe took", 1, s.pings, still),
+		slow("the service ended work late by", 1, []time.Duration{s.serviceLate}, still),
+		unsent,
+	)
 }
 
 // clock writes the time of the day as m:ss.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestWhatIsMissingIsSaidInOneLine(t *testing.T) {
 }
 
 func TestUnknownActsAreUsage(t *testing.T) {
-	if _, err := choose([]string{"noon"}); err == nil || !Usage(err) || !strings.Contains(err.Error(), "evening") {
+	if _, err := choose(Options{Acts: []string{"noon"}}); err == nil || !Usage(err) || !strings.Contains(err.Error(), "evening") {
 		t.Errorf("%v", err)
 	}
 }
@@ -144,9 +145,15 @@ func TestVerdictsCanFail(t *testing.T) {
 		{"beyond", nil, func(s *scene) {
 			s.within("r", bucket{40, 10}, 0, counts{Arrived: map[string]int{"paying-0 items": 150}}, "items", "paying-0")
 		}, judge.Fail},
-		{"recovers", every100(ok, begin, 0, 100), func(s *scene) { s.recovers(begin, "paying") }, judge.Pass},
-		{"recovers late", append(every100(late, begin, 0, 60), every100(ok, begin, 60, 100)...), func(s *scene) { s.recovers(begin, "paying") }, judge.Fail},
-		{"recovers never", every100(told, begin, 0, 100), func(s *scene) { s.recovers(begin, "paying") }, judge.Fail},
+		{"gets", nil, func(s *scene) {
+			s.gets("r", bucket{40, 10}, 10*time.Second, counts{Arrived: map[string]int{"a items": 100, "b items": 90}}, "items", "a", "b")
+		}, judge.Pass},
+		{"charged twice", nil, func(s *scene) {
+			s.gets("r", bucket{40, 10}, 10*time.Second, counts{Arrived: map[string]int{"a items": 100, "b items": 70}}, "items", "a", "b")
+		}, judge.Fail},
+		{"recovers", every100(ok, begin, 0, 100), func(s *scene) { s.recovered(begin, "paying") }, judge.Pass},
+		{"recovers late", append(every100(late, begin, 0, 60), every100(ok, begin, 60, 100)...), func(s *scene) { s.recovered(begin, "paying") }, judge.Fail},
+		{"recovers never", every100(told, begin, 0, 100), func(s *scene) { s.recovered(begin, "paying") }, judge.Fail},
 	} {
 		s := &scene{load: &load{shots: row.shots}, begin: begin, end: begin.Add(10 * time.Second)}
 		row.judge(s)
@@ -166,17 +173,29 @@ func every100(one shot, begin time.Time, from, to int) (all []shot) {
 }
 
 func TestALateMachineIsNoticed(t *testing.T) {
+	const prompt = time.Millisecond
+	many := slices.Repeat([]time.Duration{prompt}, 1000)
 	for _, row := range []struct {
-		what  string
-		lag   time.Duration
-		ping  time.Duration
-		quiet bool
+		what   string
+		lags   []time.Duration
+		pings  []time.Duration
+		late   float64
+		unsent int64
+		quiet  bool
 	}{
-		{"on time", time.Millisecond, time.Millisecond, true},
-		{"a late generator", 300 * time.Millisecond, time.Millisecond, false},
-		{"a late machine", time.Millisecond, 300 * time.Millisecond, false},
+		{"on time", many, many, .01, 0, true},
+		{"a late generator", []time.Duration{prompt, 300 * time.Millisecond}, many, 0, 0, false},
+		{"a generator that stood still once", append(slices.Clone(many), time.Second), many, 0, 0, false},
+		{"a late machine", many, []time.Duration{prompt, 300 * time.Millisecond}, 0, 0, false},
+		{"a machine that stood still once", many, append(slices.Clone(many), time.Second), 0, 0, false},
+		{"a service that was late with its work", many, many, .6, 0, false},
+		{"a generator that could not send", many, many, 0, 100, false},
 	} {
-		s := &scene{load: &load{shots: []shot{{lag: row.lag}}}, pings: []time.Duration{row.ping}}
+		s := &scene{load: &load{}, pings: row.pings, serviceLate: time.Duration(row.late * float64(time.Second))}
+		for _, lag := range row.lags {
+			s.shots = append(s.shots, shot{lag: lag})
+		}
+		s.unsent.Store(row.unsent)
 		if noise := s.judgeMachine(); (noise == "") != row.quiet {
 			t.Errorf("%s: %q", row.what, noise)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -20,10 +19,14 @@ import (
 // gatewayPackage is the program that the day is about.
 const gatewayPackage = "github.com/spillway-go/spillway/examples/gateway"
 
-// buildGateway builds it from this repository, as its users do: without the race detector.
-func buildGateway(ctx context.Context, dir string) (string, error) {
+// buildGateway builds it from this repository: as its users do, or with the race detector.
+func buildGateway(ctx context.Context, dir string, race bool) (string, error) {
 	bin := filepath.Join(dir, "gateway")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, gatewayPackage).CombinedOutput()
+	argv := []string{"build", "-o", bin}
+	if race {
+		argv = append(argv, "-race")
+	}
+	out, err := exec.CommandContext(ctx, "go", append(argv, gatewayPackage)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("gameday: the gateway cannot be built: %w: %s", err, out)
 	}
@@ -39,8 +42,11 @@ type gateway struct {
 	atRest               resources // of this life, before it had anything to do
 }
 
-// resources are what a process holds.
-type resources struct{ goroutines, files int }
+// resources are what a process holds; memory is in bytes.
+type resources struct {
+	goroutines, files int
+	heap, resident    float64
+}
 
 // start begins a life and returns when it is ready.
 func (g *gateway) start() error {
@@ -160,29 +166,43 @@ func (g *gateway) operate(method, path, body string) error {
 	return nil
 }
 
-// holds counts the goroutines and the open files of the process.
+// holds asks what the process holds.
 func (g *gateway) holds() (r resources, err error) {
-	var text string
-	if err := g.get("/metrics", &text); err != nil {
+	m, err := g.metrics()
+	if err != nil {
 		return r, err
 	}
-	r.goroutines = -1
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, "go_goroutines "); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				return r, err
-			}
-			r.goroutines = int(n)
+	for _, name := range []string{"go_goroutines", "process_open_fds", "go_memstats_heap_alloc_bytes", "process_resident_memory_bytes"} {
+		if _, there := m[name]; !there {
+			return r, fmt.Errorf("gameday: %s: /metrics have no %s", g.name, name)
 		}
 	}
-	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.cmd.Process.Pid))
-	if err != nil { // there is no /proc
-		r.files = -1
-		return r, nil
+	return resources{
+		goroutines: int(m["go_goroutines"]), files: int(m["process_open_fds"]),
+		heap: m["go_memstats_heap_alloc_bytes"], resident: m["process_resident_memory_bytes"],
+	}, nil
+}
+
+// metrics reads all samples, by their name and labels as they are written.
+func (g *gateway) metrics() (map[string]float64, error) {
+	var text string
+	if err := g.get("/metrics", &text); err != nil {
+		return nil, err
 	}
-	r.files = len(files)
-	return r, nil
+	all := map[string]float64{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		at := strings.LastIndexByte(line, ' ')
+		if at < 0 || line[0] == '#' {
+			continue
+		}
+		value, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("gameday: %s: /metrics: %w", g.name, err)
+		}
+		all[line[:at]] = value
+	}
+	return all, nil
 }
 
 // await waits until done is true. It is for what comes by itself.

@@ -134,6 +134,23 @@ func (l *load) play(ctx context.Context, length time.Duration, groups ...*group)
 	}
 }
 
+// keepPlaying sends what groups ask for until the returned function is called, which waits for the last answer.
+func (l *load) keepPlaying(ctx context.Context, groups []*group) (stop func()) {
+	end, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			l.play(ctx, 2*time.Second, groups...)
+			select {
+			case <-end:
+				return
+			default:
+			}
+		}
+	}()
+	return func() { close(end); <-done }
+}
+
 // deliver sends one request, and again as often as its group does.
 func (l *load) deliver(ctx context.Context, g *group, c *customer, at time.Time) {
 	for try := 0; ; try++ {

@@ -23,13 +23,14 @@ type Report struct {
 	Begin   time.Time
 	Length  time.Duration
 	Quick   bool
+	Soak    time.Duration // above 0 if it was a soak
 	Partial bool
 	scenes  []*scene
 	gauges  []gauge
 }
 
 func (d *day) report(partial bool) *Report {
-	r := &Report{Begin: d.begin, Quick: d.Quick, Partial: partial, scenes: d.scenes}
+	r := &Report{Begin: d.begin, Quick: d.Quick, Soak: d.Soak, Partial: partial, scenes: d.scenes}
 	if !d.begin.IsZero() {
 		r.Length = time.Since(d.begin)
 	}
@@ -101,7 +102,7 @@ func (r *Report) section(s *scene) section {
 		out.Marks = append(out.Marks, fmt.Sprintf("%s from %.1f s to %.1f s", m.text, m.from.Sub(s.begin).Seconds(), m.to.Sub(s.begin).Seconds()))
 	}
 	out.Groups = groupRows(s.of())
-	out.Charts = s.charts()
+	out.Charts = append(s.charts(), s.diagrams...)
 	return out
 }
 

@@ -70,6 +70,7 @@ type counts struct {
 	Most    map[string]int `json:"most"`    // at once
 	Longest int            `json:"longest"` // how many were inside at most
 	Waiting int            `json:"waiting"` // how many are inside now
+	Late    float64        `json:"late"`    // how many seconds after its booked end work at most ended
 }
 
 // control asks the service for something that no client can.

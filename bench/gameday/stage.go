@@ -63,9 +63,9 @@ func (s *stage) end() {
 }
 
 // setUp starts everything. What was started before an error is for end.
-func (s *stage) setUp(ctx context.Context, say func(string, ...any)) (err error) {
+func (s *stage) setUp(ctx context.Context, race bool, say func(string, ...any)) (err error) {
 	say("building the gateway")
-	bin, err := buildGateway(ctx, s.dir)
+	bin, err := buildGateway(ctx, s.dir, race)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ class Service:
 
     def reset(self):
         self.arrived, self.running, self.most = {}, {}, {}
-        self.longest = 0
+        self.longest, self.late = 0, 0.0
 
     def book(self, now):
         """The end of the work of a request that arrives now: at the slot that is free first."""
@@ -80,7 +80,7 @@ def control(path, body, asking):
         for writer in service.connections - {asking}:
             writer.close()
     return answer(200, "application/json", json.dumps({
-        "arrived": service.arrived, "most": service.most, "longest": service.longest, "waiting": service.waiting,
+        "arrived": service.arrived, "most": service.most, "longest": service.longest, "waiting": service.waiting, "late": service.late,
     }).encode())
 
 
@@ -101,7 +101,9 @@ async def serve(reader, writer):
             service.waiting += 1
             service.longest = max(service.longest, service.waiting)
             now = time.monotonic()
-            await asyncio.sleep(service.book(now) - now)
+            end = service.book(now)
+            await asyncio.sleep(end - now)
+            service.late = max(service.late, time.monotonic() - end)
             service.waiting -= 1
             service.running[who] = service.running.get(who, 1) - 1
             if part in service.broken:
