@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/spillway-go/spillway/examples/demo/backend"
-	"github.com/spillway-go/spillway/examples/demo/web"
+	"github.com/spillway-go/spillway/examples/demo/internal/backend"
+	"github.com/spillway-go/spillway/examples/demo/internal/web"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/middleware/echomw"
 	"github.com/spillway-go/spillway/pumpkin"

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/backend"
-	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/backend"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
 	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/pumpkin"

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/web"
+	"github.com/spillway-go/spillway/examples/demo/internal/web"
 	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/limits/concurrency"

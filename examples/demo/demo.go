@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/load"
-	"github.com/spillway-go/spillway/examples/demo/tour"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/tour"
 	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"

@@ -16,7 +16,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
 )
 
 func main() {

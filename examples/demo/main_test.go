@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
 )
 
 // TestMain lets the test binary be the child that makes the load, and the demo itself.

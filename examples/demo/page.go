@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/spillway-go/spillway/examples/demo/backend"
-	"github.com/spillway-go/spillway/examples/demo/web"
+	"github.com/spillway-go/spillway/examples/demo/internal/backend"
+	"github.com/spillway-go/spillway/examples/demo/internal/web"
 )
 
 // beside is what the live page is told beside the dashboard's own numbers.

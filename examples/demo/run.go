@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/spillway-go/spillway/examples/demo/tour"
+	"github.com/spillway-go/spillway/examples/demo/internal/tour"
 )
 
 // The exit codes.

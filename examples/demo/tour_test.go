@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/examples/demo/tour"
+	"github.com/spillway-go/spillway/examples/demo/internal/tour"
 )
 
 // The steps whose checks hold on every machine run here for real; the others judge speed, and -tour plays them.

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
 )
 
 // script plays reports with the given lags, one for each attempt, and notes whose quota they used.

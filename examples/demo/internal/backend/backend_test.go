@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/spillway-go/spillway/examples/demo/backend"
+	"github.com/spillway-go/spillway/examples/demo/internal/backend"
 )
 
 var start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
 )
 
 const ms = time.Millisecond

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
 )
 
 // burstPlan sends a quarter more at once than a client's bucket holds.

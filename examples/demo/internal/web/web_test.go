@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spillway-go/spillway/examples/demo/web"
+	"github.com/spillway-go/spillway/examples/demo/internal/web"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/shed"
 )

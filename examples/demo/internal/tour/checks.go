@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/examples/demo/load"
+	"github.com/spillway-go/spillway/examples/demo/internal/load"
 )
 
 // What the demo's configuration promises.
