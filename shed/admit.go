@@ -35,6 +35,9 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 			return Permit{}, err
 		}
 	}
+	if p, ok := s.admitAtOnce(ctx, route); ok {
+		return p, nil
+	}
 	v := s.visits.Get().(*visit)
 	v.begin(ctx, route, &req)
 	var p Permit
@@ -241,7 +244,10 @@ func (v *visit) stepOut() bool {
 func (p Permit) pass() {
 	now := p.s.clock.now()
 	p.s.mu.Lock()
-	a, _ := p.s.gate.Done(now, p.slot, p.generation, Ignored)
+	a, ok := p.s.gate.Done(now, p.slot, p.generation, Ignored)
+	if ok {
+		p.s.gate.granted--
+	}
 	p.s.unlock()
 	p.s.wake(a.wake)
 }
@@ -256,21 +262,17 @@ func (s *Shedder) drain() time.Duration {
 func (v *visit) permit() Permit {
 	s := v.s
 	h := &v.slot.held
-	h.route, h.wait, h.charged, h.acting, h.settled = v.route, v.wait, h.charged[:0], 0, false
+	h.begin(v.route)
+	h.wait, h.refusal = v.wait, v.refusal
 	v.handOver(h)
-	h.refusal = v.refusal
 	if v.refusal != "" {
 		s.counts.wouldRefuse(v.refusal)
 	}
-	s.counts.admitted.Add(1)
 	if v.wait > AtOnce {
 		s.counts.delayed.Add(1)
 	}
 	p := Permit{s: s, slot: v.slot, generation: v.generation}
 	if s.observer != nil {
-		if s.contextual != nil {
-			h.ctx = v.ctx
-		}
 		p.announce(v.ctx, Event{Kind: Admitted, Route: v.route.Name, Priority: v.route.Priority, Wait: v.wait, Store: v.asked, Source: v.source,
 			WouldRefuse: v.refusal})
 	}
@@ -280,11 +282,17 @@ func (v *visit) permit() Permit {
 // announce tells the observer about an admission. An observer that panics must not take the permit with it: nobody has it
 // yet, so nobody else would give it back.
 func (p Permit) announce(ctx context.Context, e Event) {
+	h := &p.slot.held
+	if p.s.contextual != nil {
+		h.ctx = ctx
+	}
 	told := false
 	defer func() {
 		if !told {
-			p.s.lower(p.slot.held.running)
-			p.slot.held.running = limits.Decision{}
+			if len(h.route.counted) > 0 {
+				p.s.lower(h.running)
+				h.running = limits.Decision{}
+			}
 			p.pass()
 		}
 	}()

@@ -33,6 +33,7 @@ type gate struct {
 	imagined   float64       // how long the line would be if shadows stood in it,
 	imaginedAt time.Duration // and when it was
 
+	granted int64  // how many slots were handed out, without those that nobody used
 	beyond  budget // counts work that runs although it would have been refused
 	streams budget // counts work that turned out to be long-lived on a route without a budget; it has no bound
 	free    *slot  // slots that were used before, to be used again
@@ -122,7 +123,7 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 	}
 	a := g.Expire(now)
 	a.alsoWake(g.settle(now)) // who came before goes first
-	if g.narrow(now, t) {
+	if g.narrow(now, t.lane) {
 		t.reason = Overloaded
 		a.drain = g.drain()
 		return a
@@ -157,7 +158,7 @@ func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 	switch {
 	case t.budget != nil && t.budget.inUse >= t.budget.max:
 		return Overloaded
-	case g.narrow(now, t):
+	case g.narrow(now, t.lane):
 		return Overloaded
 	case t.budget != nil, g.open(t):
 		return ""
@@ -165,15 +166,12 @@ func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 	return g.refusal(now, t)
 }
 
-// narrow reports whether the route of t holds all the places that it may.
-func (g *gate) narrow(now time.Duration, t *ticket) bool {
-	if t.lane == nil {
-		return false
+// narrow reports whether the route of l holds all the places that it may.
+func (g *gate) narrow(now time.Duration, l *lane) bool {
+	if g.lanes.overdue(now, l) {
+		g.lanes.judge(now, l, g.settled())
 	}
-	if g.lanes.overdue(now, t.lane) {
-		g.lanes.judge(now, t.lane, g.settled())
-	}
-	return t.lane.full()
+	return l.full()
 }
 
 // settled is the limit without regard to a dip.
@@ -215,19 +213,6 @@ func (g *gate) judge(now time.Duration, t *ticket, ahead int, ok bool) (reason R
 	}
 	return "", false
 }
-
-// service is what a request is given to be served in after its wait: half as much again as one takes on average, which with
-// exponential times is enough for three of four.
-func (g *gate) service() time.Duration { return g.latency.typical() * 3 / 2 }
-
-// expectedWait is Little's law for somebody with ahead others before it: they and itself each take their share of the
-// limit. A dip of the estimate is over before it matters, so the limit it returns to counts.
-func (g *gate) expectedWait(ahead int) time.Duration {
-	return time.Duration(ahead+1) * g.latency.typical() / time.Duration(max(1, g.settled()))
-}
-
-// drain is how long the line and what is running need to clear.
-func (g *gate) drain() time.Duration { return g.expectedWait(g.line.Len()) + g.latency.typical() }
 
 // surging is what a line can do that turns to its newest while refusals last.
 type surging interface {
@@ -344,6 +329,9 @@ func (g *gate) Empty(reason Reason) answer {
 // settle grants slots while there is room, in the line's order, and returns those whose wait that ends, first come first.
 // The work may take longer than when they were let in: who cannot be answered in time any more is turned away at its turn.
 func (g *gate) settle(now time.Duration) *queue.Waiter {
+	if g.line.Len() == 0 {
+		return nil
+	}
 	var first, last *queue.Waiter
 	for g.inFlight < g.limit() {
 		w := g.pop(now)
@@ -372,22 +360,35 @@ func (g *gate) settle(now time.Duration) *queue.Waiter {
 
 // start runs t under the limit.
 func (g *gate) start(now time.Duration, t *ticket) {
+	t.slot = g.run(now, t.lane)
+	t.generation = t.slot.generation
+}
+
+// run makes a slot ready for work under the limit.
+func (g *gate) run(now time.Duration, l *lane) *slot {
 	g.inFlight++
 	g.peak = max(g.peak, g.inFlight)
-	t.lane.enter(now)
-	g.grant(now, t)
+	l.enter(now)
+	return g.take(now, l, nil)
 }
 
 // grant hands a slot to t; the caller has counted it.
 func (g *gate) grant(now time.Duration, t *ticket) {
+	t.slot = g.take(now, t.lane, t.budget)
+	t.generation = t.slot.generation
+}
+
+// take makes a slot ready.
+func (g *gate) take(now time.Duration, l *lane, b *budget) *slot {
 	s := g.free
 	if s == nil {
 		s = new(slot)
 	} else {
 		g.free, s.next = s.next, nil
 	}
-	s.started, s.budget, s.lane = now, t.budget, t.lane
-	t.slot, t.generation = s, s.generation
+	s.started, s.budget, s.lane = now, b, l
+	g.granted++
+	return s
 }
 
 func ticketOf(w *queue.Waiter) *ticket { return w.Owner.(*ticket) }

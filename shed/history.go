@@ -85,9 +85,9 @@ func (s *Shedder) remember(pressure float64, known bool) {
 	m.Limit, m.InFlight = s.gate.limit(), s.gate.inFlight
 	m.Waiting += s.gate.line.Len()
 	*last, s.answers = s.answers, durations{}
+	total := s.counts.flow(s.gate.granted, s.finished[Success])
 	s.mu.Unlock()
 
-	total := s.counts.flow()
 	// Who was waiting when that was read, and has been answered since, is counted twice; the next moment corrects it.
 	total.Offered = max(total.decided()+int64(m.Waiting), h.total.Offered)
 	m.Flow, h.total = total.minus(h.total), total
@@ -111,9 +111,9 @@ func (f Flow) minus(o Flow) Flow {
 }
 
 // flow sums up the counters.
-func (c *counts) flow() Flow {
-	f := Flow{Delayed: c.delayed.Load(), Gone: c.gone.Load(), Good: c.finished[Success].Load()}
-	f.Served = max(c.admitted.Load()-f.Delayed, 0)
+func (c *counts) flow(granted, good int64) Flow {
+	f := Flow{Delayed: c.delayed.Load(), Gone: c.gone.Load(), Good: good}
+	f.Served = max(granted-f.Delayed, 0)
 	for i, reason := range reasons {
 		n := c.refused[i].Load()
 		switch reason {

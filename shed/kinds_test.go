@@ -175,8 +175,9 @@ func TestGoroutineLeakByManyShedders(t *testing.T) {
 		if after := runtime.NumGoroutine(); after > before+10 {
 			t.Errorf("%d goroutines before and %d after", before, after)
 		}
+		idle := runtime.NumGoroutine()
 		held := open(t, fixed(1, Queue{}))
-		if runtime.NumGoroutine() == before {
+		if runtime.NumGoroutine() <= idle {
 			t.Error("an open shedder has no goroutine, so this test proves nothing")
 		}
 		held.Close()

@@ -159,7 +159,7 @@ func (l *lane) narrowByHealth(now time.Duration, limit int, pressure scopedPress
 // overdue reports whether l has to be judged before the next tick, because somebody asks for a place in it: until then a slow route
 // could take many.
 func (ls *lanes) overdue(now time.Duration, l *lane) bool {
-	if l.pulse.slow || now-ls.judged < laneLook || !l.pulse.suspect(now) {
+	if l == nil || l.pulse.slow || now-ls.judged < laneLook || !l.pulse.suspect(now) {
 		return false
 	}
 	ls.judged = now

@@ -50,3 +50,16 @@ func (r *recentLatency) typical() time.Duration {
 	}
 	return max(min(a, b), min(max(a, b), c))
 }
+
+// service is what a request is given to be served in after its wait: half as much again as one takes on average, which with
+// exponential times is enough for three of four.
+func (g *gate) service() time.Duration { return g.latency.typical() * 3 / 2 }
+
+// expectedWait is Little's law for somebody with ahead others before it: they and itself each take their share of the
+// limit. A dip of the estimate is over before it matters, so the limit it returns to counts.
+func (g *gate) expectedWait(ahead int) time.Duration {
+	return time.Duration(ahead+1) * g.latency.typical() / time.Duration(max(1, g.settled()))
+}
+
+// drain is how long the line and what is running need to clear.
+func (g *gate) drain() time.Duration { return g.expectedWait(g.line.Len()) + g.latency.typical() }

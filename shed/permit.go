@@ -27,6 +27,12 @@ type held struct {
 	ctx     context.Context  // the caller's, only for a ContextObserver
 }
 
+// begin forgets the last permit of the slot.
+func (h *held) begin(route *route) {
+	h.route, h.wait, h.refusal = route, 0, ""
+	h.charged, h.acting, h.settled = h.charged[:0], 0, false
+}
+
 // Done ends the permit and says how the work went. Only the first call counts; later ones, from any copy and any
 // goroutine, change nothing. It never blocks on anything but the gate's short lock. Call it in a deferred closure, so
 // that it also runs when the work panics.
@@ -53,12 +59,12 @@ func (p Permit) Done(outcome Outcome) {
 		p.slot.held.ctx = nil
 	}
 	a, _ := s.gate.Done(now, p.slot, p.generation, outcome)
+	s.finished[outcome]++
 	if outcome == Success && !streamed {
 		s.answers.add(wait + now - started)
 	}
 	s.unlock()
 	s.wake(a.wake)
-	s.counts.finished[outcome].Add(1)
 	if s.observer != nil {
 		s.tell(ctx, Event{
 			Kind: Finished, Route: route.Name, Priority: route.Priority,

@@ -56,7 +56,7 @@ func (g *gate) let(now time.Duration, t *ticket) answer {
 // foresee is why a shadow would be refused, or "", and lets it join the line that there would be. It knows nothing of priorities
 // and clients.
 func (g *gate) foresee(now time.Duration, t *ticket) Reason {
-	if g.narrow(now, t) {
+	if g.narrow(now, t.lane) {
 		return Overloaded
 	}
 	line := g.imagine(now)

@@ -54,10 +54,11 @@ type Shedder struct {
 	stop func()        // ends the ticking
 	done chan struct{} // closed when it has ended
 
-	mu      sync.Mutex
-	gate    gate
-	answers durations   // of the current moment
-	closed  atomic.Bool // set under mu
+	mu       sync.Mutex
+	gate     gate
+	finished [3]int64    // permits that came back, by Outcome
+	answers  durations   // of the current moment
+	closed   atomic.Bool // set under mu
 
 	history history
 
@@ -69,7 +70,7 @@ type Shedder struct {
 	reloads   reloads
 	budgets   map[string]*budget // of long-lived routes, by name, also of some that are gone; under mu
 
-	// crowded mirrors, for one cheap look before charging quota, whether a newcomer would have to wait.
+	// crowded mirrors, for one cheap look before charging quota, whether a newcomer might have to wait. Under mu it is exact.
 	crowded atomic.Bool
 }
 

@@ -121,9 +121,10 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // Status returns the state of now.
 func (s *Shedder) Status() Status {
 	st := Status{
-		Parked: s.turns.Len(),
-		Health: s.health.Load().Status(),
-		Line:   LineStatus{Waiting: make(map[string]int, 4)},
+		Parked:   s.turns.Len(),
+		Health:   s.health.Load().Status(),
+		Line:     LineStatus{Waiting: make(map[string]int, 4)},
+		Finished: make(map[string]int64, len(s.finished)),
 	}
 	st.Reloads = s.reloads.read()
 	if r, ok := s.store.(limits.Reporter); ok {
@@ -147,6 +148,10 @@ func (s *Shedder) readGate(st *Status, set *settings) []queue.Backlog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := &s.gate
+	st.Admitted = g.granted
+	for o, n := range s.finished {
+		st.Finished[Outcome(o).String()] = n
+	}
 	st.Limit, st.Estimate, st.InFlight = g.limit(), g.estimate.Limit(), g.inFlight
 	st.Waiting, st.QueueCapacity, st.QueueMaxWait = g.line.Len(), g.line.Cap(), Duration(g.maxWait)
 	st.Latency, st.Concurrency = Duration(g.latency.typical()), g.estimate.Status()
@@ -188,11 +193,10 @@ func (r *rule) status() RuleStatus {
 
 // counts counts decisions; every field is safe to use without a lock.
 type counts struct {
-	admitted, delayed, exempt, gone, refundErrors atomic.Int64
+	delayed, exempt, gone, refundErrors atomic.Int64
 
-	refused  [len(reasons)]atomic.Int64
-	would    [len(reasons)]atomic.Int64
-	finished [3]atomic.Int64 // by Outcome
+	refused [len(reasons)]atomic.Int64
+	would   [len(reasons)]atomic.Int64
 }
 
 // reasons lists all words, so that counters by reason are an array.
@@ -215,7 +219,7 @@ func count(by *[len(reasons)]atomic.Int64, reason Reason) {
 }
 
 func (c *counts) report(st *Status) {
-	st.Admitted, st.Exempt, st.Gone = c.admitted.Load(), c.exempt.Load(), c.gone.Load()
+	st.Exempt, st.Gone = c.exempt.Load(), c.gone.Load()
 	st.RefundErrors = c.refundErrors.Load()
 	st.Refused = make(map[Reason]int64)
 	for i, r := range reasons {
@@ -228,9 +232,5 @@ func (c *counts) report(st *Status) {
 			}
 			st.WouldRefuse[r] = n
 		}
-	}
-	st.Finished = make(map[string]int64, len(c.finished))
-	for o := range c.finished {
-		st.Finished[Outcome(o).String()] = c.finished[o].Load()
 	}
 }

@@ -97,14 +97,13 @@ func (d *dip) drain(e *Estimator, s Sample) {
 	}
 }
 
-// needs says how long the window of a dip collects: the quick ones of a set of requests come back first, so a dip shorter
-// than 1.5 latencies would see too many of them.
-func (d *dip) needs(w *window) (least, longest time.Duration, samples int) {
-	longest = d.patience()
-	if d.phase == draining {
-		return longest, longest, math.MaxInt
+// ripe tells whether the window of a dip has been open for long enough: the quick ones of a set of requests come back first, so a
+// dip shorter than 1.5 latencies would see too many of them.
+func (d *dip) ripe(w *window, open time.Duration) bool {
+	if open >= d.patience() {
+		return true
 	}
-	return max(windowTime/2, time.Duration(1.5*w.mean())), longest, dipSamples
+	return d.phase == measuring && w.ok+w.dropped >= dipSamples && open >= max(windowTime/2, time.Duration(1.5*w.mean()))
 }
 
 // patience is how long a phase of the dip may take: some latencies, and not less than 1 s.

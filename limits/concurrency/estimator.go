@@ -138,11 +138,7 @@ func (e *Estimator) Tick(now time.Duration) {
 }
 
 func (e *Estimator) judgeIfRipe() {
-	least, longest, samples := windowTime, e.longest(), windowSamples
-	if e.dip.on() {
-		least, longest, samples = e.dip.needs(&e.win)
-	}
-	if !e.win.ripe(e.now, least, longest, samples) && !e.early() {
+	if !e.ripe() {
 		return
 	}
 	w := e.win
@@ -159,6 +155,22 @@ func (e *Estimator) judgeIfRipe() {
 		return
 	}
 	e.judge(&w)
+}
+
+// ripe tells whether the window is to be judged now. It is asked twice for every sample, so what is usual comes first.
+func (e *Estimator) ripe() bool {
+	open := e.now - e.win.opened
+	switch {
+	case open < quickTime:
+		return false // no window is shorter
+	case e.dip.on():
+		return e.dip.ripe(&e.win, open)
+	case open >= windowTime && e.win.ok+e.win.dropped >= windowSamples:
+		return true
+	case open >= windowLongest && open >= e.longest():
+		return true
+	}
+	return e.early()
 }
 
 // longest is when a window closes with what there is. While work takes long that is as long as it takes: all that run at once then

@@ -34,7 +34,8 @@ func (b *bare) Observe(now time.Duration, s Sample) {
 	if !s.Dropped && (b.lowest == 0 || s.Latency < b.lowest) {
 		b.lowest = s.Latency
 	}
-	if b.win.ok > 0 && b.win.ripe(now, windowTime, windowLongest, windowSamples) {
+	open := now - b.win.opened
+	if b.win.ok > 0 && (open >= windowLongest || open >= windowTime && b.win.ok+b.win.dropped >= windowSamples) {
 		rtt := b.statistic(time.Duration(b.win.mean()), b.lowest)
 		b.lib.OnSample(int64(now), int64(rtt), b.win.inFlight, b.win.dropped > 0)
 		b.win, b.lowest = window{opened: now}, 0

@@ -37,12 +37,6 @@ func (w *window) add(s Sample, limit int) {
 	}
 }
 
-// ripe tells whether the window is to be judged at now: after least with enough samples, or after the longest time.
-func (w *window) ripe(now, least, longest time.Duration, samples int) bool {
-	open := now - w.opened
-	return open >= longest || open >= least && w.ok+w.dropped >= samples
-}
-
 // quick tells whether the window is to be judged at now while the limit is on its first way up, where each tenth of a second
 // turns many away: with more samples, and as much time as one takes, so that those that all started together count once.
 func (w *window) quick(now time.Duration) bool {
