@@ -28,7 +28,9 @@ type desk struct {
 	closed bool
 	flying int               // messages on their way
 	ready  []*parcel         // to be sent when a lane is free, in order
-	heads  map[shape]*parcel // for each shape the parcel that is on its way or ready
+	heads  map[place]*parcel // the parcels that are on their way or ready, each the first of those whose shapes begin so
+	latest *parcel           // of these the one that somebody joined last
+	spare  []*parcel         // to be used again
 	all    sync.WaitGroup
 }
 
@@ -41,10 +43,11 @@ type parcel struct {
 	shape   shape
 	shaped  bool
 	line    []*parcel
+	other   *parcel // of another shape at the same place
 }
 
 func newDesk(s *Store, coalesce, pipeline bool) *desk {
-	return &desk{store: s, coalesce: coalesce, pipeline: pipeline, heads: make(map[shape]*parcel)}
+	return &desk{store: s, coalesce: coalesce, pipeline: pipeline, heads: make(map[place]*parcel)}
 }
 
 // shape is what decisions have in common that can be one call: the policies, keys and shadows, in order.
@@ -54,6 +57,55 @@ type shape struct {
 	second   uint8 // which charges have the second key
 	shadows  uint8
 	now      string // that the script is told
+}
+
+// place is how a shape begins.
+type place struct {
+	policy *limits.Policy
+	key    string
+}
+
+func (s *shape) place() place { return place{s.policies[0], s.keys[0]} }
+
+// head returns the parcel of a shape that is on its way or ready.
+func (d *desk) head(of *shape) *parcel {
+	if d.latest != nil && d.latest.shape == *of {
+		return d.latest
+	}
+	for p := d.heads[of.place()]; p != nil; p = p.other {
+		if p.shape == *of {
+			return p
+		}
+	}
+	return nil
+}
+
+// begin makes p the head of its shape, of which there is none.
+func (d *desk) begin(p *parcel) {
+	at := p.shape.place()
+	p.other = d.heads[at]
+	d.heads[at] = p
+}
+
+// end is its opposite.
+func (d *desk) end(p *parcel) {
+	if d.latest == p {
+		d.latest = nil
+	}
+	at := p.shape.place()
+	first := d.heads[at]
+	switch {
+	case first != p:
+		for first.other != p {
+			first = first.other
+		}
+		first.other = p.other
+	case p.other != nil:
+		d.heads[at] = p.other
+	default:
+		delete(d.heads, at)
+	}
+	p.other = nil
 }
 
 // shapeOf returns the shape of charges, of which there is at least one, unless it has too many charges or keys for one.
@@ -82,29 +134,28 @@ func shapeOf(charges []limits.Charge, now string) (s shape, ok bool) {
 	return s, true
 }
 
-// take gets q answered, alone or with others.
-func (d *desk) take(ctx context.Context, q *question) error {
+// ask gets q answered, alone or with others.
+func (d *desk) ask(ctx context.Context, q *question, take bool) error {
 	var of shape
 	shaped := false
-	if d.coalesce {
+	if d.coalesce && take {
 		of, shaped = shapeOf(q.charges, q.now)
 	}
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
-		c := query{rows: []*question{q}, take: true}
-		return c.decide(ctx, d.store)
+		return d.store.decideOne(ctx, q, take)
 	}
 	if shaped {
-		if head := d.heads[of]; head != nil {
-			head.join(ctx, q)
+		if head := d.head(&of); head != nil {
+			d.join(head, ctx, q)
 			d.mu.Unlock()
 			return d.wait(ctx, q)
 		}
 	}
-	p := &parcel{query: query{take: true}, shape: of, shaped: shaped}
+	p := d.parcel(&of, shaped, take)
 	if shaped {
-		d.heads[of] = p
+		d.begin(p)
 	}
 	if d.flying >= lanes && d.pipeline {
 		p.add(ctx, q)
@@ -119,6 +170,7 @@ func (d *desk) take(ctx context.Context, q *question) error {
 	err := p.decide(ctx, d.store)
 	d.mu.Lock()
 	d.landed(p)
+	d.put(p)
 	if next := d.next(); next != nil {
 		go d.fly(next)
 	}
@@ -126,12 +178,34 @@ func (d *desk) take(ctx context.Context, q *question) error {
 	return err
 }
 
-// join puts a decision into the last parcel in line behind p, or into a new one.
-func (p *parcel) join(ctx context.Context, q *question) {
-	if n := len(p.line); n == 0 || len(p.line[n-1].waiters) >= mostRows {
-		p.line = append(p.line, &parcel{query: query{take: true}, shape: p.shape, shaped: true})
+// parcel returns an empty one.
+func (d *desk) parcel(of *shape, shaped, take bool) *parcel {
+	p := new(parcel)
+	if n := len(d.spare); n > 0 {
+		p, d.spare = d.spare[n-1], d.spare[:n-1]
 	}
-	p.line[len(p.line)-1].add(ctx, q)
+	p.take, p.shape, p.shaped = take, *of, shaped
+	return p
+}
+
+// put lets a parcel be used again that has landed and whose questions are answered.
+func (d *desk) put(p *parcel) {
+	if len(d.spare) >= mostCalls {
+		return
+	}
+	clear(p.waiters)
+	clear(p.line)
+	*p = parcel{waiters: p.waiters[:0], line: p.line[:0]}
+	d.spare = append(d.spare, p)
+}
+
+// join puts a decision into the last parcel in line behind head, or into a new one.
+func (d *desk) join(head *parcel, ctx context.Context, q *question) {
+	d.latest = head
+	if n := len(head.line); n == 0 || len(head.line[n-1].waiters) >= mostRows {
+		head.line = append(head.line, d.parcel(&head.shape, true, true))
+	}
+	head.line[len(head.line)-1].add(ctx, q)
 }
 
 func (p *parcel) add(ctx context.Context, q *question) {
@@ -144,6 +218,10 @@ func (p *parcel) add(ctx context.Context, q *question) {
 
 // wait returns when q is answered or its caller has given up. Who gives up before the call is sent is not charged.
 func (d *desk) wait(ctx context.Context, q *question) error {
+	if ctx.Done() == nil {
+		<-q.done
+		return q.err
+	}
 	select {
 	case <-q.done:
 		return q.err
@@ -165,13 +243,13 @@ func (d *desk) landed(p *parcel) {
 	if !p.shaped {
 		return
 	}
+	d.end(p)
 	if len(p.line) == 0 {
-		delete(d.heads, p.shape)
 		return
 	}
 	next := p.line[0]
-	next.line = p.line[1:]
-	d.heads[p.shape] = next
+	next.line = append(next.line, p.line[1:]...)
+	d.begin(next)
 	d.ready = append(d.ready, next)
 }
 
@@ -196,6 +274,7 @@ func (d *desk) next() []*parcel {
 		p.waiters, p.rows = kept, kept
 		if len(kept) == 0 {
 			d.landed(p)
+			d.put(p)
 			continue
 		}
 		batch = append(batch, p)
@@ -213,22 +292,84 @@ func (d *desk) next() []*parcel {
 // fly sends parcels, and goes on as long as there are some.
 func (d *desk) fly(batch []*parcel) {
 	for batch != nil {
-		ctx, cancel := deadline(batch)
-		errs := d.store.decideAll(ctx, batch)
-		cancel()
+		queries := make([]*query, len(batch))
 		for i, p := range batch {
-			for _, q := range p.waiters {
-				q.err = errs[i]
-				q.done <- struct{}{} // has room; q is its caller's again
-			}
+			queries[i] = &p.query
+		}
+		ctx, cancel := deadline(batch)
+		d.store.decideAll(ctx, queries...)
+		cancel()
+		if d.tell(batch) {
+			return
 		}
 		runtime.Gosched() // who has just got an answer often asks again: let them join
 		d.mu.Lock()
-		for _, p := range batch {
-			d.landed(p)
-		}
-		batch = d.next()
+		next := d.after(batch)
+		d.putAll(batch)
 		d.mu.Unlock()
+		batch = next
+	}
+}
+
+// crowd is how many may be told before it is looked at who has come meanwhile.
+const crowd = 64
+
+// tell gives those who wait for a batch their answers. When so many have come while it does, that half as many wait again, the
+// next batch leaves at once, by itself: tell reports that.
+func (d *desk) tell(batch []*parcel) (left bool) {
+	all, told := 0, 0
+	for _, p := range batch {
+		all += len(p.waiters)
+	}
+	for _, p := range batch {
+		for _, q := range p.waiters {
+			q.err = p.err
+			q.done <- struct{}{} // has room; q is its caller's again
+			if told++; told%crowd == 0 && told < all && !left {
+				left = d.overtake(batch, all/2)
+			}
+		}
+	}
+	if left {
+		d.mu.Lock()
+		d.putAll(batch)
+		d.mu.Unlock()
+		d.all.Done()
+	}
+	return left
+}
+
+// overtake lets the next batch leave if enough wait, while those who wait for this one are still being told.
+func (d *desk) overtake(batch []*parcel, enough int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	waiting := len(d.ready)
+	for _, p := range batch {
+		if len(p.line) > 0 {
+			waiting += len(p.line[0].waiters)
+		}
+	}
+	if waiting < enough {
+		return false
+	}
+	d.all.Add(1) // for the telling
+	if next := d.after(batch); next != nil {
+		go d.fly(next)
+	}
+	return true
+}
+
+// after returns, under the lock, what is sent when a batch has come back.
+func (d *desk) after(batch []*parcel) []*parcel {
+	for _, p := range batch {
+		d.landed(p)
+	}
+	return d.next()
+}
+
+func (d *desk) putAll(batch []*parcel) {
+	for _, p := range batch {
+		d.put(p)
 	}
 }
 

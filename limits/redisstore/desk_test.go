@@ -193,8 +193,10 @@ func (d *desk) waiting() (n int) {
 		n += len(p.waiters)
 	}
 	for _, p := range d.heads {
-		for _, l := range p.line {
-			n += len(l.waiters)
+		for ; p != nil; p = p.other {
+			for _, l := range p.line {
+				n += len(l.waiters)
+			}
 		}
 	}
 	return n

@@ -14,10 +14,14 @@ const perRule = 7
 
 // rule is a policy's rule as the scripts are told it.
 type rule struct {
-	args  [perRule]any
-	debt  bool // the script for debts knows it
-	fault error
+	args   [perRule]any
+	debt   bool   // bundles know it
+	packed string // as they are told it
+	fault  error
 }
+
+// tag returns what begins its values.
+func (r *rule) tag() string { return r.args[0].(string) }
 
 // ruleOf returns the rule of a policy. Policies come anew with each reload; what is remembered of them is bounded.
 func (s *Store) ruleOf(p *limits.Policy) *rule {
@@ -54,6 +58,7 @@ func compile(p *limits.Policy) *rule {
 		if !m.Queue {
 			r.args[5] = ""
 		}
+		r.packed = pack(r.tag(), &m, n.Tick)
 	case limits.CountsWindow:
 		tell('w', 0, n.Period, n.Quota, n.Period)
 	case limits.CountsWeighted:
@@ -68,6 +73,18 @@ func compile(p *limits.Policy) *rule {
 		r.fault = errInProcess
 	}
 	return r
+}
+
+// pack tells a debt to the script of bundles.
+func pack(tag string, m *limits.Meter, tick int64) string {
+	b := append([]byte{byte(len(tag))}, tag...)
+	for _, n := range []int64{m.Drain, m.Unit, m.Bound, tick, m.Capacity} {
+		b = appendLong(b, n)
+	}
+	if m.Queue {
+		return string(append(b, 1))
+	}
+	return string(append(b, 0))
 }
 
 func letter(µs, ms byte, tick int64) byte {

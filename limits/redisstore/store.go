@@ -45,6 +45,8 @@ type Store struct {
 
 	desk *desk // nil if nothing is to be sent together
 
+	scattered atomic.Bool // it has turned out that keys live on several servers, though the client does not look like it
+
 	// clock, if set, is the time that the scripts are told, for tests that play with time.
 	clock func(now time.Time) string
 }
@@ -130,9 +132,14 @@ func (s *Store) decide(ctx context.Context, op string, now time.Time, charges []
 
 // answer gets q answered.
 func (s *Store) answer(ctx context.Context, q *question, take bool) error {
-	if take && s.desk != nil {
-		return s.desk.take(ctx, q)
+	if s.desk != nil {
+		return s.desk.ask(ctx, q, take)
 	}
+	return s.decideOne(ctx, q, take)
+}
+
+// decideOne asks about q and nothing else.
+func (s *Store) decideOne(ctx context.Context, q *question, take bool) error {
 	c := query{rows: []*question{q}, take: take}
 	return c.decide(ctx, s)
 }

@@ -1,4 +1,4 @@
--- Decides about balances of every kind. Arguments and answer are those of meters.lua.
+-- Decides about balances of every kind. See script.go for the arguments and the answer.
 
 -- isFull reports whether nothing is used of a balance at now.
 local function isFull(r, b)
