@@ -22,6 +22,7 @@ test: deps check
 	go test -race -count=1 -timeout 20m ./...
 	go run ./bench suite -quick
 	go -C bench/peers test -count=1 -timeout 10m ./...
+	.ci/gameday
 
 # bench prints what one decision costs; quote medians, these figures move with the machine.
 bench:
@@ -55,8 +56,8 @@ bench-overload-real:
 tour:
 	go run ./examples/demo -tour
 
-# gameday plays a bad day against two gateways; docs/gameday.md says how. ARGS=-quick takes 4 minutes instead of 15. It needs a
-# machine that is not busy.
+# gameday plays a bad day against two gateways; docs/gameday.md says how. ARGS=-quick takes 4 minutes instead of 15, and is what
+# make test plays (.ci/gameday); ARGS="-soak 10m" looks whether anything grows.
 gameday: deps
 	go run ./bench gameday -html gameday.html $(ARGS)
 

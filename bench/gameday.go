@@ -39,7 +39,8 @@ func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int
 		if gameday.Usage(err) {
 			return 0, usage{err}
 		}
-		return 0, err
+		fmt.Fprintln(log, err) // what cannot be started has failed; the machine has nothing to do with it
+		return exitFail, nil
 	}
 	if page != nil {
 		if err := report.HTML(page); err != nil {
@@ -47,7 +48,11 @@ func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int
 		}
 	}
 	passed, failed, invalid := report.Count(judge.Pass), report.Count(judge.Fail), report.Count(judge.Invalid)
-	fmt.Fprintf(out, "\n%d verdicts passed, %d failed, %d pending, %d invalid\n", passed, failed, report.Count(judge.Pending), invalid)
+	fmt.Fprintln(out)
+	for _, line := range report.Trouble() {
+		fmt.Fprintln(out, line)
+	}
+	fmt.Fprintf(out, "%d verdicts passed, %d failed, %d pending, %d invalid\n", passed, failed, report.Count(judge.Pending), invalid)
 	switch {
 	case failed > 0:
 		return exitFail, nil

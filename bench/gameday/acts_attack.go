@@ -93,7 +93,8 @@ func trickle(addr string, from net.IP, begin, more string, halt <-chan struct{})
 	}
 }
 
-// spare is by how much a gateway may hold more than after its start: connections to Redis and sentinels that it keeps.
+// spare is by how much a gateway may hold more than after its start: connections to Redis that it keeps, at most 32 for quotas and 4
+// for the pumpkin, and those to the sentinels.
 const spare = 40
 
 func eveningAct() *act {

@@ -22,37 +22,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// One act with everything that a day has: all programs start, customers are served, and all is at rest and gone at the end.
-func TestADayInShort(t *testing.T) {
-	var log strings.Builder
-	report, err := Run(t.Context(), Options{Quick: true, Acts: []string{"screen", "evening"}, Log: &log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range report.scenes {
-		for _, c := range s.checks {
-			if c.Status == judge.Fail && !c.Timed { // time is for a machine that does nothing else
-				t.Errorf("%s: %+v", s.act.name, c)
-			}
-		}
-	}
-	if report.Count(judge.Pass) == 0 || report.Partial || t.Failed() {
-		t.Error(log.String())
-	}
-	var page bytes.Buffer
-	if err := report.HTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"Quiet evening", "20 requests at once", "<svg"} {
-		if !strings.Contains(page.String(), want) {
-			t.Errorf("the page has no %q", want)
-		}
-	}
-	if strings.Contains(page.String(), "http://") || strings.Contains(page.String(), "<script") {
-		t.Error("the page loads something")
-	}
-}
-
 // Broken off while it starts, or at any later time, it ends what it has started and gives the partial report.
 func TestADayThatIsBrokenOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"math"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/bench/judge"
-	"github.com/spillway-go/spillway/bench/report"
 )
 
 //go:embed page.html
@@ -53,6 +53,18 @@ func (r *Report) Count(status judge.Status) (n int) {
 	return n
 }
 
+// Trouble is a line for each verdict that did not pass.
+func (r *Report) Trouble() (lines []string) {
+	for _, s := range r.scenes {
+		for _, c := range s.checks {
+			if c.Status != judge.Pass {
+				lines = append(lines, fmt.Sprintf("%-7s %s: %s: %s (%s)", c.Status, s.act.name, c.What, c.Measured, c.Bound))
+			}
+		}
+	}
+	return lines
+}
+
 // row, section and page are what the page shows.
 type row struct {
 	Check
@@ -83,7 +95,7 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	return pageTemplate.Execute(w, map[string]any{
 		"R": r, "Sections": sections, "Length": r.Length.Round(time.Second).String(), "Begin": r.Begin.UTC().Format("2006-01-02 15:04 MST"),
-		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Pending": r.Count(judge.Pending), "Invalid": r.Count(judge.Invalid), "Timeline": r.timeline(),
+		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Pending": r.Count(judge.Pending), "Invalid": r.Count(judge.Invalid), "Timeline": r.timeline(), "Minutes": r.minutes(),
 	})
 }
 
@@ -93,7 +105,7 @@ func (r *Report) section(s *scene) section {
 	}
 	for _, c := range s.checks {
 		out.Rows = append(out.Rows, row{c, strings.ToLower(string(c.Status))})
-		if c.Status == judge.Fail || c.Status == judge.Invalid && out.Status == judge.Pass {
+		if gravity(c.Status) > gravity(out.Status) {
 			out.Status = c.Status
 		}
 	}
@@ -104,6 +116,11 @@ func (r *Report) section(s *scene) section {
 	out.Groups = groupRows(s.of())
 	out.Charts = append(s.charts(), s.diagrams...)
 	return out
+}
+
+// gravity orders what verdicts come out as.
+func gravity(s judge.Status) int {
+	return slices.Index([]judge.Status{judge.Pass, judge.Pending, judge.Invalid, judge.Fail}, s)
 }
 
 // groupRows says for each group what became of what it asked for.
@@ -145,93 +162,56 @@ func groupRows(shots []shot) (rows []groupRow) {
 	return rows
 }
 
-// perSecond counts shots that satisfy keep by the second in which they were due.
-func perSecond(shots []shot, begin time.Time, seconds int, keep func(*shot) bool) (x, y []float64) {
-	x, y = make([]float64, seconds), make([]float64, seconds)
-	for i := range x {
-		x[i] = float64(i)
-	}
-	for i := range shots {
-		if at := int(shots[i].at.Sub(begin).Seconds()); at >= 0 && at < seconds && keep(&shots[i]) {
-			y[at]++
-		}
-	}
-	return x, y
+// minute is what customers saw in a minute of the day.
+type minute struct {
+	Clock, Acts                                string
+	Paying, PayingServed, Others, OthersServed int
+	Over, Short, None                          int
 }
 
-// charts draws an act: who was served, what the rest was told, and how long paying clients took.
-func (s *scene) charts() []template.HTML {
-	seconds := int(math.Ceil(s.end.Sub(s.begin).Seconds()))
-	if seconds <= 0 {
+// minutes says for each minute what customers saw. Those of the control, who have no gateway in front of them, are left out.
+func (r *Report) minutes() []minute {
+	if len(r.scenes) == 0 {
 		return nil
 	}
-	var shade [][2]float64
-	for _, m := range s.marks {
-		shade = append(shade, [2]float64{m.from.Sub(s.begin).Seconds(), m.to.Sub(s.begin).Seconds()})
+	all := make([]minute, int(r.Length.Minutes())+1)
+	for i := range all {
+		all[i].Clock = clock(time.Duration(i) * time.Minute)
 	}
-	curve := func(name, class string, keep func(*shot) bool) report.Curve {
-		x, y := perSecond(s.shots, s.begin, seconds, keep)
-		return report.Curve{Name: name, Class: class, X: x, Y: y}
-	}
-	is := func(group string) func(*shot) bool {
-		return func(one *shot) bool { return one.group == group && one.ok() }
-	}
-	served := report.Diagram{Title: "Answered in time", XLabel: "seconds", YLabel: "per second", Shade: shade, Curves: []report.Curve{
-		curve("asked by all", "asked", func(*shot) bool { return true }),
-		curve("paying", "p0", is("paying")), curve("free", "p2", is("free")),
-		curve("all others", "p3", func(one *shot) bool { return one.group != "paying" && one.group != "free" && one.ok() }),
-	}}
-	rest := report.Diagram{Title: "What the rest was told", XLabel: "seconds", YLabel: "per second", Shade: shade, Curves: []report.Curve{
-		curve("429", "static", func(one *shot) bool { return one.status == 429 }),
-		curve("503", "limit", func(one *shot) bool { return one.status == 503 }),
-		curve("nothing, or too late", "none", func(one *shot) bool { return !one.ok() && !one.refused() && one.status != notCalled }),
-	}}
-	slow := report.Diagram{Title: "p99 of those who were served", XLabel: "seconds", YLabel: "ms", Shade: shade, Mark: float64(deadline.Milliseconds())}
-	for _, g := range []struct{ name, class string }{{"paying", "p0"}, {"free", "p2"}} {
-		c := report.Curve{Name: g.name, Class: g.class}
-		for i := range seconds {
-			var all []time.Duration
-			for j := range s.shots {
-				one := &s.shots[j]
-				if one.group == g.name && one.status >= 200 && one.status < 300 && int(one.at.Sub(s.begin).Seconds()) == i {
-					all = append(all, one.took)
-				}
+	at := func(t time.Time) *minute { return &all[min(max(int(t.Sub(r.Begin).Minutes()), 0), len(all)-1)] }
+	for _, s := range r.scenes {
+		first := at(s.begin)
+		if first.Acts != "" {
+			first.Acts += ", "
+		}
+		first.Acts += s.act.name
+		if s.act.name == "control" {
+			continue
+		}
+		for i := range s.shots {
+			one := &s.shots[i]
+			m := at(one.at)
+			switch {
+			case one.status == notCalled:
+				continue
+			case one.group == "paying":
+				m.Paying++
+			default:
+				m.Others++
 			}
-			c.X = append(c.X, float64(i))
-			if len(all) == 0 {
-				c.Y = append(c.Y, math.NaN())
-			} else {
-				c.Y = append(c.Y, float64(quantile(all, .99).Milliseconds()))
+			switch {
+			case one.ok() && one.group == "paying":
+				m.PayingServed++
+			case one.ok():
+				m.OthersServed++
+			case one.status == http.StatusTooManyRequests:
+				m.Over++
+			case one.status == http.StatusServiceUnavailable:
+				m.Short++
+			default:
+				m.None++
 			}
 		}
-		slow.Curves = append(slow.Curves, c)
 	}
-	return []template.HTML{served.SVG(), rest.SVG(), slow.SVG()}
-}
-
-// timeline draws the whole day from behind: what the gateways let through, and what is inside of the service.
-func (r *Report) timeline() []template.HTML {
-	if len(r.gauges) == 0 {
-		return nil
-	}
-	curve := func(name, class string, of func(gauge) int) report.Curve {
-		c := report.Curve{Name: name, Class: class}
-		for _, g := range r.gauges {
-			c.X, c.Y = append(c.X, g.at.Sub(r.Begin).Seconds()), append(c.Y, float64(of(g)))
-		}
-		return c
-	}
-	return []template.HTML{
-		report.Diagram{Title: "Both gateways together", XLabel: "seconds of the day", YLabel: "requests", Curves: []report.Curve{
-			curve("limit", "limit", func(g gauge) int { return g.limit }),
-			curve("in flight", "spillway", func(g gauge) int { return g.inFlight }),
-			curve("waiting", "waiting", func(g gauge) int { return g.waiting }),
-		}}.SVG(),
-		report.Diagram{Title: "Inside of the service", XLabel: "seconds of the day", YLabel: "requests", Mark: serviceSlots, Curves: []report.Curve{
-			curve("inside", "none", func(g gauge) int { return g.inside }),
-		}}.SVG(),
-		report.Diagram{Title: "Gateways that have their Redis", XLabel: "seconds of the day", YLabel: "gateways", Curves: []report.Curve{
-			curve("store up", "spillway", func(g gauge) int { return g.store }),
-		}}.SVG(),
-	}
+	return all
 }

@@ -83,7 +83,10 @@ func (c *chart) scales() (x, y scale) {
 	if math.IsInf(x.from, 0) {
 		x.from, x.to = 0, 1
 	}
-	y.to = roundUp(max(y.to, 1e-9))
+	if y.to <= 0 { // nothing but zeros
+		y.to = 1
+	}
+	y.to = roundUp(y.to)
 	return x, y
 }
 
