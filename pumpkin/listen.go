@@ -14,9 +14,9 @@ import (
 var ErrNeedsToken = errors.New("without a token of your own the admin endpoint may listen on a loopback address only; " +
 	"set pumpkin.admin.token_file or " + TokenEnv + ", or listen on 127.0.0.1")
 
-// CheckAdminAddress refuses, with ErrNeedsToken, an address of the admin listener that other machines can reach, unless
+// checkAdminAddress refuses, with ErrNeedsToken, an address of the admin listener that other machines can reach, unless
 // ownToken says that the operator has chosen the token. The address is HOST:PORT, or unix:PATH.
-func CheckAdminAddress(addr string, ownToken bool) error {
+func checkAdminAddress(addr string, ownToken bool) error {
 	if ownToken || strings.HasPrefix(addr, "unix:") {
 		return nil
 	}
@@ -31,9 +31,10 @@ func CheckAdminAddress(addr string, ownToken bool) error {
 }
 
 // ListenAdmin opens the listener of the admin endpoint: HOST:PORT, or unix:PATH for a socket that only the own user can open
-// (mode 0600; a socket that a process before has left is replaced). It refuses what CheckAdminAddress refuses.
+// (mode 0600; a socket that a process before has left is replaced). Where the token
+// was made up and is not the operator's own, an address that other machines can reach is refused with ErrNeedsToken.
 func ListenAdmin(addr string, ownToken bool) (net.Listener, error) {
-	if err := CheckAdminAddress(addr, ownToken); err != nil {
+	if err := checkAdminAddress(addr, ownToken); err != nil {
 		return nil, err
 	}
 	path, unix := strings.CutPrefix(addr, "unix:")

@@ -14,10 +14,10 @@ func TestOtherMachinesAreLetNearOnlyWithATokenOfOnesOwn(t *testing.T) {
 		"127.0.0.1:9180": true, "127.8.8.8:1": true, "[::1]:9180": true, "localhost:9180": true, "[::ffff:127.0.0.1]:1": true, "unix:/x": true,
 		"0.0.0.0:9180": false, ":9180": false, "[::]:9180": false, "10.0.0.1:9180": false, "admin.example:9180": false, "localhost.example:1": false,
 	} {
-		if err := CheckAdminAddress(addr, false); errors.Is(err, ErrNeedsToken) == loopback {
+		if err := checkAdminAddress(addr, false); errors.Is(err, ErrNeedsToken) == loopback {
 			t.Errorf("%s: %v", addr, err)
 		}
-		if err := CheckAdminAddress(addr, true); err != nil {
+		if err := checkAdminAddress(addr, true); err != nil {
 			t.Errorf("%s with a token: %v", addr, err)
 		}
 	}

@@ -268,7 +268,7 @@ func (v *visit) permit() Permit {
 	if v.refusal != "" {
 		s.counts.wouldRefuse(v.refusal)
 	}
-	if v.wait > AtOnce {
+	if v.wait > atOnce {
 		s.counts.delayed.Add(1)
 	}
 	p := Permit{s: s, slot: v.slot, generation: v.generation}

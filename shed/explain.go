@@ -29,9 +29,6 @@ type LimitChange struct {
 	Ago Duration `json:"ago"`
 }
 
-// Explain says why things are as they are; it is Status().Explain.
-func (s *Shedder) Explain() Explanation { return s.Status().Explain }
-
 // limitChange remembers how the limit in effect last moved.
 type limitChange struct {
 	limit  int // as it was last seen; 0 before that

@@ -72,7 +72,7 @@ func TestAReloadIsAReason(t *testing.T) {
 	if _, err := s.Reload(cfg); err != nil {
 		t.Fatal(err)
 	}
-	if c := s.Explain().Change; c.From != 10 || c.To != 5 || c.Reason != "reload" {
+	if c := s.Status().Explain.Change; c.From != 10 || c.To != 5 || c.Reason != "reload" {
 		t.Errorf("%+v, want from 10 to 5 by reload", c)
 	}
 }

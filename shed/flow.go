@@ -8,23 +8,6 @@ import (
 	"github.com/spillway-go/spillway/limits"
 )
 
-// Counts reports whether some limit counts a unit, so that who could tell its amounts knows whether that is worth while.
-func (s *Shedder) Counts(unit string) bool {
-	return slices.ContainsFunc(s.current().rules, func(r *rule) bool { return r.Unit == unit })
-}
-
-// CountsByHand reports whether some limit counts what only the program can tell: a unit that is none of those with a meaning of
-// their own.
-func (s *Shedder) CountsByHand() bool {
-	return slices.ContainsFunc(s.current().rules, func(r *rule) bool {
-		switch r.Unit {
-		case "", Requests, RequestBytes, ResponseBytes, Messages:
-			return false
-		}
-		return true
-	})
-}
-
 // Flow returns what units of an admitted request have to pass through whose amount was not known when it was admitted: the
 // bytes of a body without a length, the messages of a stream. It slows them down to what the limits on that unit allow;
 // the refusals of limits that only watch cost nothing. It is nil if no limit counts the unit for this request. For Messages,

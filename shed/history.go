@@ -14,15 +14,15 @@ const (
 	momentsPerSecond = int(time.Second / MomentEvery)
 )
 
-// AtOnce is the wait up to which people would say that a request was served at once.
-const AtOnce = time.Millisecond
+// atOnce is the wait up to which people would say that a request was served at once.
+const atOnce = time.Millisecond
 
 // Flow counts requests by what became of them; exempt ones are not among them. Served, Delayed, Over, Full, Off and Gone are
 // everything that can become of one. Offered runs ahead of their sum by those that are still waiting.
 type Flow struct {
 	Offered int64 `json:"offered"`
 	Served  int64 `json:"served"`  // let in at once
-	Delayed int64 `json:"delayed"` // let in after a wait of more than AtOnce
+	Delayed int64 `json:"delayed"` // let in after a wait of more than a millisecond
 	Over    int64 `json:"over"`    // refused for what the client did: its quota (429), or no identity (403)
 	Full    int64 `json:"full"`    // refused for lack of room, or because a store could not decide (503)
 	Off     int64 `json:"off"`     // refused because the feature is switched off (503)

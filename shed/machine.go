@@ -287,8 +287,5 @@ func (m *Machine) Woken() *Job {
 	return m.woken[m.next-1]
 }
 
-// Decision returns what the rules said about a job; it has no verdicts when no rule applies.
-func (j *Job) Decision() *limits.Decision { return &j.decision }
-
 // Status is Shedder.Status; it says nothing about health.
 func (m *Machine) Status() Status { return m.s.Status() }

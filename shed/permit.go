@@ -123,11 +123,3 @@ func (p Permit) Shadows() []limits.Verdict {
 	h := &p.slot.held
 	return h.charged[h.acting:]
 }
-
-// Route returns the name of the route the permit is for; empty for the default route. It must not be read after Done.
-func (p Permit) Route() string {
-	if p.slot == nil {
-		return ""
-	}
-	return p.slot.held.route.Name
-}

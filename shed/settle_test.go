@@ -127,9 +127,6 @@ func TestWhatIsCountedByHandIsChargedOrRefused(t *testing.T) {
 		cfg := fixed(9, Queue{})
 		cfg.Limits = []Limit{{Name: "rows", Rule: limits.TokenBucket{Capacity: 10, Refill: limits.PerSecond(1)}, Unit: "rows"}}
 		s := open(t, cfg)
-		if !s.CountsByHand() {
-			t.Error("rows are counted by hand")
-		}
 		req := Request{Client: "a"}
 		for i, c := range []struct {
 			n    int64

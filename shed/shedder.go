@@ -280,12 +280,6 @@ func (s *Shedder) current() *settings { return s.settings.Load() }
 // Clients returns the identity settings, defaults not filled in.
 func (s *Shedder) Clients() Clients { return s.current().config.Clients }
 
-// Routes returns the configured routes. The caller must not change them.
-func (s *Shedder) Routes() []Route { return s.current().config.Routes }
-
-// LongLived reports whether the named route has a budget of its own for streams.
-func (s *Shedder) LongLived(name string) bool { return s.current().route(name).budget != nil }
-
 func (set *settings) route(name string) *route {
 	if r := set.routes[name]; r != nil {
 		return r
