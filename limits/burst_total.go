@@ -26,21 +26,22 @@ func (r *totalled) judge(b balance, now, cost, before int64) (balance, judgement
 	}
 	s, need := r.at(b, now), before+cost
 	if _, sum := r.alive(b, s.begin); need > r.room(s) || sum+need > r.total {
-		return b, judgement{reason: OverLimit, retryAfter: wait(now, r.fits(b, s, need))}
+		return b, judgement{reason: OverLimit, retryAfter: wait(now, r.fits(b, s, 0, need))}
 	}
 	s.add(need)
 	after := r.balance(s)
-	after.past, after.more = b.past, need
+	after.past = b.past
 	return after, judgement{overSoft: s.ago == 0 && s.first > r.soft}
 }
 
-// fits returns from when on there is room for need, which there is not now. Need is at most the quota.
-func (r *totalled) fits(b balance, s spell, need int64) (at int64) {
+// fits returns from when on there is room for need, which there is not now. Need is at most the quota; amount is what is not
+// recorded yet.
+func (r *totalled) fits(b balance, s spell, amount, need int64) (at int64) {
 	if s.first > 0 {
 		at = s.begin + r.bursts.fits(s, need)*r.per
 	}
 	oldest, sum := r.alive(b, s.begin)
-	over := sum + b.more + need - r.total
+	over := sum + amount + need - r.total
 	switch {
 	case over <= 0:
 	case over <= sum:
@@ -51,22 +52,25 @@ func (r *totalled) fits(b balance, s spell, need int64) (at int64) {
 	return at
 }
 
-func (r *totalled) look(b balance, now int64) outlook {
+func (r *totalled) look(b balance, now int64) outlook { return r.lookAhead(b, 0, now) }
+
+// lookAhead implements recorder.
+func (r *totalled) lookAhead(b balance, amount, now int64) outlook {
 	s := r.at(b, now)
 	oldest, sum := r.alive(b, s.begin)
-	if s.first == 0 && sum+b.more == 0 {
+	if s.first == 0 && sum+amount == 0 {
 		return outlook{remaining: r.quota()}
 	}
-	o := outlook{remaining: max(min(r.room(s), r.total-sum-b.more), 0)}
+	o := outlook{remaining: max(min(r.room(s), r.total-sum-amount), 0)}
 	if o.remaining < r.quota() {
-		o.nextAfter = wait(now, r.fits(b, s, o.remaining+1))
+		o.nextAfter = wait(now, r.fits(b, s, amount, o.remaining+1))
 	}
 	reset := s.begin
 	if s.first > 0 {
 		reset += r.bursts.fits(s, r.hard) * r.per
 	}
 	switch {
-	case b.more > 0:
+	case amount > 0:
 		reset = max(reset, s.begin+r.run*r.per)
 	case oldest < b.past.len():
 		reset = max(reset, b.past.entry(b.past.count-1).at+r.run*r.per)
@@ -76,11 +80,11 @@ func (r *totalled) look(b balance, now int64) outlook {
 }
 
 // record implements recorder.
-func (r *totalled) record(b balance) {
+func (r *totalled) record(b balance, amount int64) {
 	begin := start(b.last, r.per)
 	oldest, _ := r.alive(b, begin)
 	b.past.forget(oldest)
-	b.past.push(begin, b.more)
+	b.past.push(begin, amount)
 }
 
 // refund implements arithmetic. After a change of the rule the sum of a run stands in one entry, in the period of the last

@@ -76,6 +76,7 @@ const (
 	FromLocal                // Redis could not be asked: this process's share of the quota
 	FromOpen                 // Redis could not be asked: allowed without counting
 	FromClosed               // Redis could not be asked: refused
+	FromAsync                // what Redis told a moment ago, and what was admitted here since
 )
 
 // String returns the word as it appears in metrics and logs.
@@ -95,6 +96,8 @@ func (s Source) String() string {
 		return "open"
 	case FromClosed:
 		return "closed"
+	case FromAsync:
+		return "async"
 	}
 	return "unknown"
 }
@@ -131,6 +134,14 @@ func (d *Decision) Append(v Verdict) {
 		d.many = append(many, v)
 	}
 	d.n++
+}
+
+// about adds the verdict for the next of a few charges, which has not been judged yet.
+func (d *Decision) about(c *Charge) *Verdict {
+	v := &d.few[d.n]
+	v.Policy, v.Key, v.Cost, v.Taken = c.Policy, c.Key, c.Cost, NotTaken
+	d.n++
+	return v
 }
 
 // Verdicts returns all verdicts, in the order of the charges. The slice is the Decision's own.
@@ -173,6 +184,16 @@ func (v *Verdict) tighter(than *Verdict) bool {
 		return v.RetryAfter > than.RetryAfter
 	}
 	return float64(v.Remaining)*float64(than.Policy.Quota()) < float64(than.Remaining)*float64(v.Policy.Quota())
+}
+
+// judged fills in what a rule says about the charge.
+func (v *Verdict) judged(j judgement) {
+	v.Reason, v.RetryAfter, v.Delay, v.OverSoft = j.reason, j.retryAfter, j.delay, j.overSoft
+}
+
+// stands fills in where the balance stands.
+func (v *Verdict) stands(o outlook) {
+	v.Remaining, v.NextAfter, v.ResetAfter = o.remaining, o.nextAfter, o.resetAfter
 }
 
 // Delay returns how long an admitted charge must wait for its turn: the longest delay among the verdicts. Nobody waits for a

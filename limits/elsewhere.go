@@ -119,8 +119,7 @@ func refuse(probes []probe, now int64, d *Decision) {
 	d.Allowed = false
 	for i := range probes {
 		p, v := &probes[i], d.At(i)
-		o := p.edition.math.look(probes[p.first].found, now)
-		v.Remaining, v.NextAfter, v.ResetAfter = o.remaining, o.nextAfter, o.resetAfter
+		v.stands(p.edition.math.look(probes[p.first].found, now))
 		v.Delay, v.OverSoft, v.Taken = 0, false, NotTaken
 	}
 }
@@ -136,8 +135,7 @@ func enter(probes []probe, accounts []Account, of []int) {
 			if p.balance.past == nil {
 				p.balance.past = new(past)
 			}
-			r.record(p.balance)
-			p.balance.more = 0
+			r.record(p.balance, p.taken)
 		}
 		accounts[of[i]].balance = p.balance
 	}

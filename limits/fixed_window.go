@@ -50,12 +50,12 @@ func (w *windowed) judge(b balance, now, cost, before int64) (balance, judgement
 	}
 	at := max(now, b.last)
 	used := w.spent(b, at)
+	if used+before+cost > w.most {
+		return b, judgement{reason: OverLimit, retryAfter: wait(now, start(at, w.per)+w.per)}
+	}
 	after := balance{owed: used + before + cost, last: at, since: b.since}
 	if used == 0 {
 		after.since = at
-	}
-	if after.owed > w.most {
-		return after, judgement{reason: OverLimit, retryAfter: wait(now, start(at, w.per)+w.per)}
 	}
 	return after, judgement{}
 }

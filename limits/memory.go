@@ -40,7 +40,7 @@ type MemoryConfig struct {
 // the caller has gone.
 type Memory struct {
 	anchor time.Time // when the store was made; has a monotonic reading
-	begin  int64     // the same in ns since the Unix epoch
+	begin  int64     // the same in ns since the Unix epoch; not negative
 	seeds  [2]maphash.Seed
 	shift  uint // a key's shard is the top bits of its hash
 	shards []shard
@@ -66,7 +66,7 @@ func NewMemory(config MemoryConfig) (*Memory, error) {
 	anchor := time.Now()
 	m := &Memory{
 		anchor: anchor,
-		begin:  anchor.UnixNano(),
+		begin:  max(anchor.UnixNano(), 0),
 		seeds:  [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		shift:  uint(64 - bits.TrailingZeros(uint(n))),
 		shards: make([]shard, n),
@@ -87,19 +87,10 @@ func shardsFor(maxKeys int) int {
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// Take implements Store.
+// Take implements Store. It is short enough for the compiler to put it into its callers, which spares a Decision one of its
+// two copies.
 func (m *Memory) Take(ctx context.Context, now time.Time, charges []Charge) (d Decision, err error) {
-	switch n := len(charges); {
-	case n == 1:
-		if done, err := m.takeOne(ctx, now, &charges[0], &d); done {
-			return d, err
-		}
-	case n > 1 && n <= inline:
-		if done, err := m.takeFew(ctx, now, charges, &d); done {
-			return d, err
-		}
-	}
-	err = m.decide(ctx, now, charges, true, &d)
+	err = m.take(ctx, now, charges, &d)
 	return d, err
 }
 
@@ -109,6 +100,16 @@ func (m *Memory) Peek(ctx context.Context, now time.Time, charges []Charge) (d D
 	return d, err
 }
 
+// take fills in d, which is empty.
+func (m *Memory) take(ctx context.Context, now time.Time, charges []Charge, d *Decision) error {
+	if n := len(charges); ctx.Err() == nil &&
+		(n == 1 && m.takeOne(now, &charges[0], d) || n > 1 && n <= inline && m.takeFew(now, charges, d)) {
+		return nil
+	}
+	return m.decide(ctx, now, charges, true, d)
+}
+
+// decide fills in d, which is empty, for any charges. It gives up if the context is done.
 func (m *Memory) decide(ctx context.Context, now time.Time, charges []Charge, take bool, d *Decision) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("limits: nothing taken: %w", err)
@@ -147,7 +148,7 @@ func judge(probes []probe, charges []Charge, now int64, take bool, d *Decision) 
 			after, j = p.edition.math.judge(first.found, now, c.Cost, first.taken)
 			if j.reason == Allowed || j.reason != CostTooLarge && !c.Shadow {
 				first.balance = after
-				first.taken += c.Cost
+				first.taken += c.Cost // also of a refusal: what comes after it on this balance comes on top of it
 			}
 		}
 		allowed = allowed && (j.reason == Allowed || c.Shadow)
@@ -166,8 +167,11 @@ func judge(probes []probe, charges []Charge, now int64, take bool, d *Decision) 
 		if allowed && take && v.Cost > 0 && v.Reason == Allowed {
 			v.Taken = b.last
 		}
-		o := p.edition.math.look(b, now)
-		v.Remaining, v.NextAfter, v.ResetAfter = o.remaining, o.nextAfter, o.resetAfter
+		if r := p.edition.recorder; allowed && r != nil {
+			v.stands(r.lookAhead(b, first.taken, now))
+		} else {
+			v.stands(p.edition.math.look(b, now))
+		}
 	}
 	return allowed
 }
@@ -212,12 +216,10 @@ func (c *Charge) check() error {
 // micros returns now in whole µs since the Unix epoch, floored. It is counted from the anchor, so that two times with a
 // monotonic reading are as far apart as they really were.
 func (m *Memory) micros(now time.Time) int64 {
-	var since int64
-	if now.IsZero() {
-		since = int64(time.Since(m.anchor)) // reads one clock, where time.Now reads two
-	} else {
-		since = int64(now.Sub(m.anchor))
+	if now.IsZero() { // time.Since reads one clock, where time.Now reads two
+		return int64(min(uint64(m.begin+int64(time.Since(m.anchor)))/1000, latest))
 	}
+	since := int64(now.Sub(m.anchor))
 	if m.begin > math.MaxInt64-max(since, 0) {
 		return latest
 	}

@@ -1,53 +1,51 @@
 package limits
 
-import (
-	"context"
-	"fmt"
-	"time"
-)
+import "time"
 
 // aimed is one of a few charges on its way: the slot of its balance, and what the rule says.
 type aimed struct {
-	edition  *edition
-	hash     digest
-	shard    int
-	slot     *slot
-	owed, at int64 // now, before the charge
+	edition *edition
+	hash    digest
+	shard   int
+	slot    *slot
+	balance balance // once this decision stands
 }
 
-// takeFew is decide for the next most usual case: up to four charges that act, each on a balance of its own that is there
-// already, all counted in meters. It reports whether it was that case; if not, nothing has happened.
-func (m *Memory) takeFew(ctx context.Context, now time.Time, charges []Charge, d *Decision) (done bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return true, fmt.Errorf("limits: nothing taken: %w", err)
-	}
+// takeFew is decide for the next most usual case: up to four charges as takeOne takes them, each on a balance of its own
+// that is there already. It reports whether it was that case; if not, nothing has happened.
+func (m *Memory) takeFew(now time.Time, charges []Charge, d *Decision) (done bool) {
 	var few [inline]aimed
 	all := few[:len(charges)]
 	if !m.aimFew(all, charges) {
-		return false, nil
+		return false
 	}
 	t := m.micros(now)
 	m.lockFew(all)
-	if m.findFew(all) {
-		done = true
-		takeMeters(all, charges, t, d)
-		for i := range all {
-			m.shards[all[i].shard].examineInTurn(t, m)
-		}
+	if done = m.findFew(all, t); done {
+		m.takeFound(all, charges, t, d)
 	}
 	m.unlockFew(all)
-	return done, nil
+	if !done {
+		return false
+	}
+	for i := range all {
+		a, v := &all[i], &d.few[i]
+		if d.Allowed {
+			v.Taken = a.balance.last
+		} else {
+			v.Delay, v.OverSoft = 0, false
+		}
+		v.stands(a.edition.math.look(a.balance, t))
+	}
+	return true
 }
 
 // aimFew finds out where the balances would be. It is false if one of the charges is not of the kind that takeFew is for.
 func (m *Memory) aimFew(all []aimed, charges []Charge) bool {
 	for i := range charges {
 		c, a := &charges[i], &all[i]
-		if c.Policy == nil || c.Cost <= 0 || c.Shadow {
-			return false
-		}
-		e := c.Policy.home.Load()
-		if e == nil || e.owner != m || e.meter == nil {
+		e := m.usual(c)
+		if e == nil {
 			return false
 		}
 		a.edition = e
@@ -93,40 +91,37 @@ func nextOf(all []aimed, above int) int {
 }
 
 // findFew finds the slots. It is false if one of the balances is not there, or counted by another rule.
-func (m *Memory) findFew(all []aimed) bool {
+func (m *Memory) findFew(all []aimed, now int64) bool {
+	for i := range all {
+		m.shards[all[i].shard].examineOwed(now, m) // first, for it moves slots
+	}
 	for i := range all {
 		a := &all[i]
-		t := &m.shards[a.shard].table
-		at := t.find(a.hash)
-		if at < 0 || t.slots[at].edition() != a.edition.index {
+		a.slot = m.shards[a.shard].table.slot(a.hash)
+		if a.slot == nil || a.slot.edition() != a.edition.index {
 			return false
 		}
-		a.slot = &t.slots[at]
 	}
 	return true
 }
 
-// takeMeters judges all charges, makes them if all of them fit, and fills in the verdicts.
-func takeMeters(all []aimed, charges []Charge, now int64, d *Decision) {
-	d.Allowed, d.n = true, len(all)
+// takeFound judges all charges and makes them if all of them fit.
+func (m *Memory) takeFound(all []aimed, charges []Charge, now int64, d *Decision) {
+	d.Allowed = true
 	for i := range all {
-		a, m, v := &all[i], all[i].edition.meter, &d.few[i]
-		b := balance{owed: a.slot.number(0), last: a.slot.number(1)}
-		a.at = m.clock(b, now)
-		a.owed = m.drained(b, a.at)
-		m.weigh(a.owed, a.at, now, charges[i].Cost, v)
-		d.Allowed = d.Allowed && v.Reason == Allowed
+		a, v := &all[i], d.about(&charges[i])
+		var j judgement
+		a.balance, j = a.edition.math.judge(a.slot.balance(), now, v.Cost, 0)
+		v.judged(j)
+		d.Allowed = d.Allowed && j.reason == Allowed
 	}
 	for i := range all {
-		a, m, v, c := &all[i], all[i].edition.meter, &d.few[i], &charges[i]
-		v.Policy, v.Key, v.Cost, v.Taken = c.Policy, c.Key, c.Cost, NotTaken
-		if d.Allowed {
-			a.owed = m.charge(a.slot, a.owed, a.at, c.Cost)
-			v.Taken = a.at
-		} else {
-			v.Delay = 0
+		a := &all[i]
+		if !d.Allowed {
+			a.balance = a.slot.balance()
+			continue
 		}
-		o := m.outlook(a.owed, a.at, now)
-		v.Remaining, v.NextAfter, v.ResetAfter = o.remaining, o.nextAfter, o.resetAfter
+		a.slot.set(a.edition.index, a.balance)
+		m.shards[a.shard].owing++
 	}
 }

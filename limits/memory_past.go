@@ -49,11 +49,12 @@ func (s *shard) release(held *slot, editions []*edition) {
 }
 
 // storePast is store where the slot holds a recorder's balance before or after.
-func (s *shard) storePast(held *slot, h digest, e *edition, b balance, editions []*edition) {
+func (s *shard) storePast(held *slot, p *probe, editions []*edition) {
+	e, b := p.edition, p.balance
 	before := s.remembers(held, editions)
 	if e.recorder == nil {
 		s.release(held, editions)
-		held.hash = h
+		held.hash = p.hash
 		held.set(e.index, b)
 		return
 	}
@@ -64,8 +65,8 @@ func (s *shard) storePast(held *slot, h digest, e *edition, b balance, editions 
 		b.past = new(past)
 	}
 	own := b.past
-	e.recorder.record(b)
-	b.past, b.more = nil, 0
+	e.recorder.record(b, p.taken)
+	b.past = nil
 	own.balance = b
 	at := int64(0)
 	if before {
@@ -74,7 +75,7 @@ func (s *shard) storePast(held *slot, h digest, e *edition, b balance, editions 
 	} else {
 		at = s.pasts.put(own)
 	}
-	held.hash = h
+	held.hash = p.hash
 	held.set(e.index, balance{owed: at, last: b.last})
 }
 

@@ -12,7 +12,6 @@ type edition struct {
 	mark     uint64  // of the key space, to tell one key's balances apart
 	math     arithmetic
 	recorder recorder // math, if that is one
-	meter    *Meter   // math, if that is one
 }
 
 type editionKey struct {
@@ -46,7 +45,6 @@ func (m *Memory) learn(p *Policy) *edition {
 	old := *m.editions.Load()
 	e := &edition{owner: m, index: uint32(len(old)), space: space, mark: maphash.String(m.seeds[1], p.name), math: p.math}
 	e.recorder, _ = p.math.(recorder)
-	e.meter, _ = p.math.(*Meter)
 	m.known[id] = e
 	all := append(old[:len(old):len(old)], e) // readers keep the old array
 	m.editions.Store(&all)

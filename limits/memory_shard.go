@@ -125,7 +125,7 @@ func (m *Memory) findLocked(probes []probe, now int64, take bool) {
 		p.first = firstOn(probes, i)
 		if s := &m.shards[p.shard]; p.first == i && !s.hasRoom(probes[:i+1]) {
 			if take {
-				s.dropFull(examinedWhenFull, now, editions)
+				s.dropFull(examinedWhenFull, now, m)
 			}
 			// Looked at anew, for the balance of an earlier probe may have been dropped, which is then new here too.
 			p.shared = !s.hasRoom(probes[:i+1])
@@ -212,14 +212,14 @@ func (s *shard) load(held *slot, e *edition, now int64, editions []*edition) bal
 	return e.convert(b, editions[in], now)
 }
 
-// store puts a balance, counted in edition e, into a slot that may hold another one of the same key.
-func (s *shard) store(held *slot, h digest, e *edition, b balance, editions []*edition) {
-	if e.recorder == nil && !s.remembers(held, editions) {
-		held.hash = h
-		held.set(e.index, b)
+// store puts the balance that p has come to into a slot that may hold an earlier one of the same key.
+func (s *shard) store(held *slot, p *probe, editions []*edition) {
+	if p.edition.recorder == nil && !s.remembers(held, editions) {
+		held.hash = p.hash
+		held.set(p.edition.index, p.balance)
 		return
 	}
-	s.storePast(held, h, e, b, editions)
+	s.storePast(held, p, editions)
 }
 
 // remembers tells whether a slot holds the balance of a recorder.
@@ -233,7 +233,7 @@ func (m *Memory) writeLocked(probes []probe) {
 	for i := range probes {
 		if p := &probes[i]; p.first == i && p.slot >= 0 && p.taken > 0 {
 			s := &m.shards[p.shard]
-			s.store(&s.table.slots[p.slot], p.hash, p.edition, p.balance, editions)
+			s.store(&s.table.slots[p.slot], p, editions)
 		}
 	}
 	for i := range probes {
@@ -244,24 +244,28 @@ func (m *Memory) writeLocked(probes []probe) {
 		s := &m.shards[p.shard]
 		if !p.shared {
 			var fresh slot
-			s.store(&fresh, p.hash, p.edition, p.balance, editions)
-			s.table.insert(fresh, s.count)
-			s.count++
+			s.store(&fresh, p, editions)
+			s.add(fresh)
 			continue
 		}
 		if s.overflow == nil {
 			s.overflow = make(map[uint32]slot)
 		}
 		held := s.overflow[p.edition.space]
-		s.store(&held, p.hash, p.edition, p.balance, editions)
+		s.store(&held, p, editions)
 		s.overflow[p.edition.space] = held
 	}
+}
+
+// add puts a slot into the table that is not there yet and has room. Others may move.
+func (s *shard) add(fresh slot) {
+	s.table.insert(fresh, s.count)
+	s.count++
 }
 
 // tidyLocked does what each take owes its shards: it counts the charges that had to share, and drops a few balances that
 // are full. It comes last, for dropping moves slots.
 func (m *Memory) tidyLocked(probes []probe, now int64) {
-	editions := *m.editions.Load()
 	for i := range probes {
 		p := &probes[i]
 		s := &m.shards[p.shard]
@@ -272,7 +276,7 @@ func (m *Memory) tidyLocked(probes []probe, now int64) {
 		if p.first == i && p.slot < 0 && p.taken > 0 && !p.shared {
 			n = examinedByNewcomers
 		}
-		s.dropFull(n, now, editions)
+		s.dropFull(n, now, m)
 	}
 }
 
@@ -302,8 +306,8 @@ func (s *shard) refundSlot(held *slot, v *Verdict, now int64, editions []*editio
 }
 
 // dropFull examines the next n slots and drops balances that have been full for a while.
-func (s *shard) dropFull(n int, now int64, editions []*edition) {
-	full := now - grace
+func (s *shard) dropFull(n int, now int64, m *Memory) {
+	editions, full := *m.editions.Load(), now-grace
 	for range min(n, len(s.table.slots)) {
 		if s.hand >= len(s.table.slots) {
 			s.hand = 0

@@ -44,10 +44,8 @@ func (s *slot) balance() balance {
 // last returns the time of the balance alone.
 func (s *slot) last() int64 { return s.number(1) }
 
-// number and setNumber are for one number of the balance alone: owed, last, since.
+// number returns one number of the balance alone: owed, last, since.
 func (s *slot) number(i int) int64 { return int64(s.words[i] & numberMask) }
-
-func (s *slot) setNumber(i int, n int64) { s.words[i] = s.words[i]&^numberMask | uint64(n)&numberMask }
 
 // edition returns what set was given.
 func (s *slot) edition() uint32 {
@@ -89,6 +87,14 @@ func (t *table) find(h digest) int {
 			i = 0
 		}
 	}
+}
+
+// slot returns the slot of h, or nil. It is good until the table changes.
+func (t *table) slot(h digest) *slot {
+	if i := t.find(h); i >= 0 {
+		return &t.slots[i]
+	}
+	return nil
 }
 
 // insert adds a slot that is not there yet to a table of count. Other slots may move.

@@ -114,11 +114,11 @@ func (m *Meter) judge(b balance, now, cost, before int64) (balance, judgement) {
 		since = at
 	}
 	owed += before * m.Unit
-	after := balance{owed: owed + cost*m.Unit, last: at, since: since}
 	x := m.counted(owed, cost)
 	if x > m.Bound {
-		return after, judgement{reason: OverLimit, retryAfter: m.until(x-m.Bound, at, now)}
+		return b, judgement{reason: OverLimit, retryAfter: m.until(x-m.Bound, at, now)}
 	}
+	after := balance{owed: owed + cost*m.Unit, last: at, since: since}
 	if x > m.Free {
 		return after, judgement{delay: m.until(x-m.Free, at, now)}
 	}

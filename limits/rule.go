@@ -21,8 +21,8 @@ type Rule interface {
 // comes and goes by value, so that asking costs no allocation and a refusal cannot have written anything.
 type arithmetic interface {
 	// judge says whether cost, which is above 0, fits into b on top of what earlier charges of the same Take add to it
-	// (before), and what b is after all of them. The new balance is only used if all of them fit. For OverLimit the
-	// retryAfter is the time at which before and cost fit together.
+	// (before), and what b is after all of them; if it does not fit, that is b itself. For OverLimit the retryAfter is the
+	// time at which before and cost fit together.
 	judge(b balance, now, cost, before int64) (balance, judgement)
 	// look says where b stands; b may be what judge has just returned.
 	look(b balance, now int64) outlook
@@ -45,9 +45,11 @@ type arithmetic interface {
 // recorder is the arithmetic of a rule that has to remember single charges. A store keeps the past beside the balance.
 type recorder interface {
 	arithmetic
-	// record enters what judge has added to b into b.past, and forgets what is over. It is called once for each Take
-	// that is allowed, when the balance is written.
-	record(b balance)
+	// lookAhead is look for a balance to which judge has added an amount that is not recorded yet.
+	lookAhead(b balance, amount, now int64) outlook
+	// record enters the amount that judge has added to b into b.past, and forgets what is over. It is called once for
+	// each Take that is allowed, when the balance is written.
+	record(b balance, amount int64)
 }
 
 // heir is the arithmetic of a rule that can take over more from some rules than what is used.
@@ -57,14 +59,13 @@ type heir interface {
 }
 
 // balance is what a store keeps for one policy and one key. The zero value is full: nothing used. No number in it is above
-// Exact.
+// Exact. Four words are as many as the compiler keeps in registers: a fifth makes each decision half as dear again.
 type balance struct {
 	owed  int64 // what is used and has not come back yet, in the rule's own units
 	last  int64 // the balance's own time: the latest now it has seen, in µs
 	since int64 // when it last stopped being full, in µs, and meaningless while it is full; windows say what it is for them
 
 	past *past // of a recorder: single charges, nil when there are none
-	more int64 // of a recorder: what judge has added and record has not entered yet, in whole units of cost
 }
 
 // judgement is the part of a Verdict that depends on the cost.

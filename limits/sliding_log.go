@@ -55,34 +55,36 @@ func (l *logged) judge(b balance, now, cost, before int64) (balance, judgement) 
 	}
 	at := max(now, b.last)
 	oldest, used := l.alive(b, at)
-	after := balance{last: at, past: b.past, more: before + cost}
-	if over := used + after.more - l.most; over > 0 {
-		return after, judgement{reason: OverLimit, retryAfter: wait(now, b.past.covering(oldest, over).at+l.per)}
+	if over := used + before + cost - l.most; over > 0 {
+		return b, judgement{reason: OverLimit, retryAfter: wait(now, b.past.covering(oldest, over).at+l.per)}
 	}
-	return after, judgement{}
+	return balance{last: at, past: b.past}, judgement{}
 }
 
-func (l *logged) look(b balance, now int64) outlook {
+func (l *logged) look(b balance, now int64) outlook { return l.lookAhead(b, 0, now) }
+
+// lookAhead implements recorder.
+func (l *logged) lookAhead(b balance, amount, now int64) outlook {
 	at := max(now, b.last)
 	oldest, used := l.alive(b, at)
-	if used+b.more == 0 {
+	if used+amount == 0 {
 		return outlook{remaining: l.most}
 	}
 	next, reset := b.last, b.last // the charge that is not recorded yet
 	if used > 0 {
 		next = b.past.entry(oldest).at
 	}
-	if b.more == 0 {
+	if amount == 0 {
 		reset = b.past.entry(b.past.count - 1).at
 	}
-	return outlook{remaining: l.most - used - b.more, nextAfter: wait(now, next+l.per), resetAfter: wait(now, reset+l.per)}
+	return outlook{remaining: l.most - used - amount, nextAfter: wait(now, next+l.per), resetAfter: wait(now, reset+l.per)}
 }
 
 // record implements recorder.
-func (l *logged) record(b balance) {
+func (l *logged) record(b balance, amount int64) {
 	oldest, _ := l.alive(b, b.last)
 	b.past.forget(oldest)
-	b.past.push(b.last, b.more)
+	b.past.push(b.last, amount)
 }
 
 // refund implements arithmetic. After a change of the rule all that was used stands in one entry, at the time of the last

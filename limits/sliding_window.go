@@ -77,11 +77,10 @@ func (w *weighted) judge(b balance, now, cost, before int64) (balance, judgement
 	at := w.clock(b, now)
 	current, previous := w.counters(b, at)
 	need := before + cost
-	after := balance{owed: current + need, since: previous, last: at}
 	if w.estimate(current, previous, at)+need*w.weight > w.most*w.weight {
-		return after, judgement{reason: OverLimit, retryAfter: wait(now, w.fits(current, previous, need, at))}
+		return b, judgement{reason: OverLimit, retryAfter: wait(now, w.fits(current, previous, need, at))}
 	}
-	return after, judgement{}
+	return balance{owed: current + need, since: previous, last: at}, judgement{}
 }
 
 // fits returns from when on need fits, if it does not at a time and nothing else comes.
