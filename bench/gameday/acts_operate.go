@@ -216,7 +216,7 @@ func switchAct() *act {
 }
 
 // seen is how long a page may take to show what has changed: the longest wait between two polls, and what it takes to look.
-const seen = 6*time.Second + 1500*time.Millisecond
+const seen = 6*time.Second + 500*time.Millisecond
 
 // switchOff breaks the search, puts the pumpkin up and takes it down.
 func (d *day) switchOff(tab context.Context, s *scene) error {
