@@ -20,7 +20,7 @@ const (
 func knee(s *scenarios.Scenario, play func(level float64) (*measure.Run, error)) (*measure.Run, error) {
 	low, high := lowestKnee, highKnee
 	best, err := play(low)
-	if err != nil {
+	if err != nil || best == nil {
 		return nil, err
 	}
 	if best.Sum(measure.Pick{}).Success() < held {
@@ -30,7 +30,7 @@ func knee(s *scenarios.Scenario, play func(level float64) (*measure.Run, error))
 		middle := (low + high) / 2
 		run, err := play(middle)
 		switch {
-		case err != nil:
+		case err != nil || run == nil:
 			return nil, err
 		case run.Invalid != "" || run.Partial:
 			return run, nil

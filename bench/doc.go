@@ -7,7 +7,9 @@
 //	go run ./bench sim -scenario step -seed 1                    the same in virtual time: deterministic to the byte
 //	go run ./bench sim -scenario retry-storm -map                how long recovery takes, for many loads and triggers
 //	go run ./bench sweep -scenario sweep                         goodput and latency against offered load; -knee finds the knee
-//	go run ./bench suite [-quick]                                all scenarios, all arms, one verdict
+//	go run ./bench suite [-quick]                                all scenarios, all arms, one verdict; in full some 18 minutes
+//	go run ./bench soak [-duration 10m]                          0.9 of the capacity in real time: nothing may grow
+//	go run ./bench speed                                         what bench itself can do: arrivals and simulated requests per second
 //	go run ./bench bars [-day]                                   the gate's whole matrix as a table, medians of nine seeds
 //	go run ./bench gameday [-quick] [-html FILE]                  two gateways, everything on, everything broken once
 //	go run ./bench compare A.json B.json                         is B better than A, or is it noise?
@@ -32,7 +34,9 @@
 // Load is open: a seeded schedule says when each request leaves, whatever became of those before. A run is invalid, and has
 // no verdict, when less than 99 % of it left, or when 1 % left more than a tenth of D late. The app's capacity is slots that
 // sleep, not CPU, so that generator and app can share a machine. In virtual time (sim) the very code of package shed runs in
-// an event heap; where results of the modes can be compared, they are.
+// an event heap. A whole suite plays every scenario for which that means something in process and over sockets too, the same
+// seed, and holds the forms against each other: goodput has to agree within the scenario's margin, and every criterion about
+// Spillway has to hold in each form.
 //
 // # Where to look
 //

@@ -35,7 +35,9 @@ func (l *local) run(ctx context.Context) (*measure.Run, error) {
 	}
 	defer target.Close()
 	if l.mode == "handler" {
-		return l.play(ctx, load.Direct{Handler: target.Handler}, recorder, start, target.Gauge), nil
+		run := l.play(ctx, load.Direct{Handler: target.Handler}, recorder, start, target.Gauge)
+		run.Extra = target.Extras()
+		return run, nil
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,7 +51,9 @@ func (l *local) run(ctx context.Context) (*measure.Run, error) {
 		return nil, err
 	}
 	defer sender.Close()
-	return l.play(ctx, sender, recorder, start, target.Gauge), nil
+	run := l.play(ctx, sender, recorder, start, target.Gauge)
+	run.Extra = target.Extras()
+	return run, nil
 }
 
 // against plays the scenario against somebody else's server.

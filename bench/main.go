@@ -39,6 +39,8 @@ var commands = []command{
 	{"report", "result files as HTML, JUnit XML, Markdown", reportCommand},
 	{"gameday", "a bad day of two gateways: everything on, everything broken once", gamedayCommand},
 	{"bars", "what the gate reaches in overload, changes and calm, as medians over seeds", barsCommand},
+	{"soak", "ten minutes at 0.9 of the capacity in real time: nothing may grow", soakCommand},
+	{"speed", "what bench itself can do: simulated requests, arrivals in process and over sockets", speedCommand},
 	{"list", "the scenarios, with their criteria", listCommand},
 }
 

@@ -35,7 +35,7 @@ func TestWrongUsageIsOneLineAndTwo(t *testing.T) {
 		"run -target http://127.0.0.1:1 -duration 1ms", "run -target http://127.0.0.1:1 -retry often", "run -target http://127.0.0.1:1 extra",
 		"run -target http://192.0.2.1", "run -scenario preproduction -quota 1", "sim", "sim -scenario overhead", "sim -scenario step -seeds 0",
 		"sim -scenario step -arms magic", "sim -scenario step -flaw ugly", "suite -modes dream", "suite -only nowhere", "sweep -levels 0", "sweep -scenario preproduction",
-		"compare", "compare a b c", "compare missing.json missing.json", "report", "report missing.json", "list extra",
+		"speed -duration 1ms", "speed -handler-rate 0", "soak -duration 1ms", "soak -mode sim", "compare", "compare a b c", "compare missing.json missing.json", "report", "report missing.json", "list extra",
 	} {
 		code, _, log := bench(t.Context(), strings.Fields(args)...)
 		if lines := strings.Count(strings.TrimSpace(log), "\n") + 1; code != exitUsage || lines != 1 || !strings.HasPrefix(log, "bench: ") {

@@ -77,6 +77,7 @@ func conclude(f *results.File, o *outputs, out io.Writer) (int, error) {
 	if o.json != "-" {
 		printRuns(out, f.Runs)
 		printVerdicts(out, f.Verdicts)
+		printAgreements(out, f.Agreements)
 	}
 	if f.Partial {
 		fmt.Fprintln(out, "PARTIAL: broken off; this is what was measured until then")
@@ -102,6 +103,25 @@ func printVerdicts(w io.Writer, all []judge.Verdict) {
 			fmt.Fprintf(w, "%s %s: %s: %s %s\n", v.Status, v.Scenario, v.Name, v.Plain, v.Try)
 		}
 	}
+}
+
+// printAgreements prints how the forms of each scenario agree.
+func printAgreements(w io.Writer, all []results.Agreement) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nThe same seed in virtual time, in process, and over sockets: goodput, and how many of the criteria about Spillway hold")
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "\tscenario\tlevel\tmargin\tsim\thandler\tsocket")
+	for i := range all {
+		a := &all[i]
+		fmt.Fprintf(t, "%s\t%s\t%g\t%.2g", a.Status, a.Scenario, a.Level, float64(a.Margin))
+		for _, f := range []*results.Form{a.Sim, a.Handler, a.Socket} {
+			fmt.Fprintf(t, "\t%s", report.Form(f, a.Criteria))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
 }
 
 // printRuns prints one line for each run.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spillway-go/spillway/bench/arms"
@@ -117,7 +119,7 @@ func (r *runFlags) measure(ctx context.Context, s *scenarios.Scenario, out, log 
 			return exitUsage, usagef("arm %q is none of none, static, spillway", arm)
 		}
 	}
-	err := each(s, names, r.seed, r.seeds, file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
+	err := each(s, names, r.seed, r.seeds, 1, file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
 		if ctx.Err() != nil {
 			return nil, nil
 		}
@@ -150,28 +152,42 @@ func (r *runFlags) cost(ctx context.Context, s *scenarios.Scenario, file *result
 	return conclude(file, &r.outputs, out)
 }
 
-// each makes every run of a scenario: seeds, levels and arms, or one search for each arm where the scenario asks for that. A
-// nil Run is left out: it was broken off before it began.
-func each(s *scenarios.Scenario, names []string, seed uint64, seeds int, file *results.File, play func(string, float64, uint64) (*measure.Run, error)) error {
+// each makes every run of a scenario, so many at a time: seeds, levels and arms, or one search for each arm where the scenario asks
+// for that. A nil Run is left out: it was broken off before it began. The order in the file is always the same.
+func each(s *scenarios.Scenario, names []string, seed uint64, seeds, atOnce int, file *results.File, play func(string, float64, uint64) (*measure.Run, error)) error {
+	var jobs []func() (*measure.Run, error)
 	for i := range uint64(seeds) {
 		for _, arm := range names {
 			if s.Kind == "bisect" {
-				run, err := knee(s, func(level float64) (*measure.Run, error) { return play(arm, level, seed+i) })
-				if err != nil {
-					return err
-				}
-				file.Runs = append(file.Runs, run)
+				jobs = append(jobs, func() (*measure.Run, error) {
+					return knee(s, func(level float64) (*measure.Run, error) { return play(arm, level, seed+i) })
+				})
 				continue
 			}
 			for _, level := range s.Levels {
-				run, err := play(arm, level, seed+i)
-				if err != nil {
-					return err
-				}
-				if run != nil {
-					file.Runs = append(file.Runs, run)
+				jobs = append(jobs, func() (*measure.Run, error) { return play(arm, level, seed+i) })
+			}
+		}
+	}
+	runs, errs := make([]*measure.Run, len(jobs)), make([]error, len(jobs))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(atOnce, len(jobs)) {
+		workers.Go(func() {
+			for n := next.Add(1) - 1; n < int64(len(jobs)); n = next.Add(1) - 1 {
+				if runs[n], errs[n] = jobs[n](); errs[n] != nil {
+					next.Add(int64(len(jobs)))
 				}
 			}
+		})
+	}
+	workers.Wait()
+	for n, run := range runs {
+		if errs[n] != nil {
+			return errs[n]
+		}
+		if run != nil {
+			file.Runs = append(file.Runs, run)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 
 	"github.com/spillway-go/spillway/bench/flawed"
@@ -60,7 +61,7 @@ func simulate(ctx context.Context, s *scenarios.Scenario, names []string, flaw s
 		return nil, fmt.Errorf("bench: scenario %s measures real time; use bench run", s.ID)
 	}
 	file := &results.File{Command: "sim", Settings: map[string]string{"scenario": s.ID, "spillway": s.Spillway}}
-	err := each(s, names, seed, seeds, file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
+	err := each(s, names, seed, seeds, runtime.GOMAXPROCS(0), file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
 		return sim.Run(ctx, sim.Config{Scenario: s, Arm: arm, Flaw: flaw, Level: level, Seed: seed})
 	})
 	for _, run := range file.Runs {

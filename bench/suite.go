@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/bench/judge"
 	"github.com/spillway-go/spillway/bench/measure"
 	"github.com/spillway-go/spillway/bench/results"
 	"github.com/spillway-go/spillway/bench/scenarios"
@@ -52,64 +50,53 @@ func suiteCommand(ctx context.Context, args []string, out, log io.Writer) (int, 
 			}
 		}
 	}
-	su := suite{ctx: ctx, log: log, modes: strings.Split(*modes, ","), seeds: fullSeeds, file: &results.File{Command: "suite"}}
-	if *quick {
-		su.seeds = quickSeeds
-	}
+	su := suite{ctx: ctx, log: log, modes: strings.Split(*modes, ","), quick: *quick, file: &results.File{Command: "suite"}, run: inReality}
 	if *modes != "sim" {
 		su.file.Env = results.ReadEnv()
 	}
 	for _, s := range all {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), s.ID) {
-			continue
-		}
-		if *quick {
-			s.Quicken()
-		}
-		if err := su.play(s); err != nil {
-			return exitInvalid, err
-		}
-		if ctx.Err() != nil {
-			su.file.Partial = true
-			break
+		if *only == "" || slices.Contains(strings.Split(*only, ","), s.ID) {
+			su.chosen = append(su.chosen, s)
 		}
 	}
+	su.plan()
+	if err := su.play(); err != nil {
+		return exitInvalid, err
+	}
+	su.file.Partial = ctx.Err() != nil
 	return conclude(su.file, &o, out)
 }
 
 // suite collects the results of many scenarios.
 type suite struct {
-	ctx   context.Context
-	log   io.Writer
-	modes []string
-	seeds int
-	file  *results.File
+	ctx    context.Context
+	log    io.Writer
+	modes  []string
+	quick  bool
+	chosen []*scenarios.Scenario
+	file   *results.File
+	run    func(context.Context, *local) (*measure.Run, error) // a run in real time
 }
 
-// play plays one scenario in virtual time with all arms and seeds, and then in those real ways that it can be played in.
-func (su *suite) play(s *scenarios.Scenario) error {
-	var simulated *measure.Run
-	if slices.Contains(su.modes, "sim") && s.Kind != "overhead" {
-		fmt.Fprintf(su.log, "bench: %s in virtual time\n", s.ID)
-		file, err := simulate(su.ctx, s, s.Arms, "", 1, su.seeds)
-		if err != nil {
+// play plays all scenarios in virtual time, with all arms and seeds, and then those of them in real time for which that means
+// something: virtual time uses every core, real time wants them idle.
+func (su *suite) play() error {
+	for _, s := range su.chosen {
+		if err := su.inVirtualTime(s); err != nil {
 			return err
 		}
-		su.file.Runs = append(su.file.Runs, file.Runs...)
-		su.file.Verdicts = append(su.file.Verdicts, file.Verdicts...)
-		simulated = last(file.Runs, "spillway")
 	}
-	if s.Kind == "overhead" && slices.Contains(su.modes, "handler") {
-		run, err := overhead(su.ctx, s)
-		if err != nil {
-			return err
+	for _, s := range su.chosen {
+		if su.ctx.Err() != nil {
+			return nil
 		}
-		su.file.Runs = append(su.file.Runs, run)
-		su.file.Verdicts = append(su.file.Verdicts, verdicts(s, "handler", s.Arms, []*measure.Run{run})...)
-	}
-	for _, mode := range s.Modes {
-		if slices.Contains(su.modes, mode) && su.ctx.Err() == nil {
-			if err := su.real(s, mode, simulated); err != nil {
+		if s.Kind == "overhead" && slices.Contains(su.modes, "handler") {
+			if err := su.overhead(s); err != nil {
+				return err
+			}
+		}
+		if len(su.realModes(s)) > 0 {
+			if err := su.inRealTime(s); err != nil {
 				return err
 			}
 		}
@@ -117,50 +104,52 @@ func (su *suite) play(s *scenarios.Scenario) error {
 	return nil
 }
 
-// real plays the scenario with Spillway in real time, at the level and with the seed of the simulated run, and holds the two
-// against each other. The bounds of the scenario are judged in virtual time, where nothing else interferes.
-func (su *suite) real(s *scenarios.Scenario, mode string, simulated *measure.Run) error {
-	if simulated == nil {
+// seeds is how many seeds of s are played in virtual time.
+func (su *suite) seeds(s *scenarios.Scenario) int {
+	switch {
+	case su.quick:
+		return quickSeeds
+	case s.Seeds > 0:
+		return s.Seeds
+	}
+	return fullSeeds
+}
+
+func (su *suite) inVirtualTime(s *scenarios.Scenario) error {
+	if !slices.Contains(su.modes, "sim") || s.Kind == "overhead" || su.ctx.Err() != nil {
 		return nil
 	}
-	fmt.Fprintf(su.log, "bench: %s in real time, %s, %v\n", s.ID, mode, s.Duration())
-	l := local{scenario: s, arm: "spillway", mode: mode, level: simulated.Level, seed: simulated.Seed}
-	run, err := l.run(su.ctx)
+	fmt.Fprintf(su.log, "bench: %s in virtual time\n", s.ID)
+	if su.quick {
+		s = s.Quick()
+	}
+	file, err := simulate(su.ctx, s, s.Arms, "", 1, su.seeds(s))
+	if err != nil {
+		return err
+	}
+	su.file.Runs = append(su.file.Runs, file.Runs...)
+	su.file.Verdicts = append(su.file.Verdicts, file.Verdicts...)
+	return nil
+}
+
+// overhead measures what protection costs, which only real time can tell.
+func (su *suite) overhead(s *scenarios.Scenario) error {
+	fmt.Fprintf(su.log, "bench: %s in real time\n", s.ID)
+	run, err := overhead(su.ctx, s)
 	if err != nil {
 		return err
 	}
 	su.file.Runs = append(su.file.Runs, run)
-	su.file.Verdicts = append(su.file.Verdicts, agreement(s, run, simulated))
+	su.file.Verdicts = append(su.file.Verdicts, verdicts(s, "handler", s.Arms, []*measure.Run{run})...)
 	return nil
 }
 
-// last returns the last run of the arm with the first seed.
-func last(runs []*measure.Run, arm string) (found *measure.Run) {
-	for _, r := range runs {
-		if r.Arm == arm && r.Seed == 1 {
-			found = r
+// realModes are the ways in which s is played in real time.
+func (su *suite) realModes(s *scenarios.Scenario) (modes []string) {
+	for _, m := range s.Modes {
+		if slices.Contains(su.modes, m) {
+			modes = append(modes, m)
 		}
 	}
-	return found
-}
-
-// agreement is the row that says whether real time and virtual time come to the same goodput.
-func agreement(s *scenarios.Scenario, run, simulated *measure.Run) judge.Verdict {
-	margin := judge.Number(s.Margin)
-	off := judge.Number(math.Abs(judge.Goodput(run, measure.Pick{}) - judge.Goodput(simulated, measure.Pick{})))
-	v := judge.Verdict{
-		Scenario: s.ID, Name: "agrees with the simulation", Metric: "goodput_difference", Arm: run.Arm, Mode: run.Mode,
-		Status: judge.Pass, Value: off, Low: off, High: off, Seeds: 1, Max: &margin,
-		Plain: "How far the goodput in real time is from that of the same seed in virtual time.",
-		Try:   "A busy machine stretches service times; try again when it is idle.",
-	}
-	switch {
-	case run.Invalid != "":
-		v.Status, v.Note = judge.Invalid, run.Invalid
-	case run.Partial:
-		v.Status, v.Note = judge.Invalid, "broken off"
-	case off > margin:
-		v.Status = judge.Fail
-	}
-	return v
+	return modes
 }

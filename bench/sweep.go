@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -88,7 +89,11 @@ func (w *sweeping) sweep(ctx context.Context, s *scenarios.Scenario, names []str
 	if w.mode != "sim" {
 		file.Env = results.ReadEnv()
 	}
-	err := each(s, names, w.seed, 1, file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
+	atOnce := 1
+	if w.mode == "sim" {
+		atOnce = runtime.GOMAXPROCS(0)
+	}
+	err := each(s, names, w.seed, 1, atOnce, file, func(arm string, level float64, seed uint64) (*measure.Run, error) {
 		return w.one(ctx, s, arm, level, seed)
 	})
 	if err != nil {

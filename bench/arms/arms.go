@@ -5,6 +5,7 @@ package arms
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spillway-go/spillway/bench/app"
 	"github.com/spillway-go/spillway/bench/scenarios"
+	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/shed"
 	"github.com/spillway-go/spillway/shed/configfile"
@@ -47,6 +49,7 @@ type Target struct {
 	Handler http.Handler
 	app     *slowApp
 	shedder *shed.Shedder
+	store   *limits.Memory
 	static  *static
 }
 
@@ -67,10 +70,14 @@ func New(s *scenarios.Scenario, arm string, start time.Time, worked Worked) (*Ta
 		if err != nil {
 			return nil, err
 		}
+		if t.store, err = limits.NewMemory(limits.MemoryConfig{}); err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		cfg.Store = t.store
 		if t.shedder, err = shed.New(cfg); err != nil {
 			return nil, fmt.Errorf("bench: %w", err)
 		}
-		h, err := middleware.ShedWithConfig(middleware.Config{Shedder: t.shedder})
+		h, err := middleware.ShedWithConfig(middleware.Config{Shedder: t.shedder, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return nil, fmt.Errorf("bench: %w", err)
 		}
@@ -91,6 +98,27 @@ func (t *Target) Gauge() (limit, waiting, inFlight int) {
 		return cap(t.static.slots), 0, len(t.static.slots)
 	}
 	return -1, -1, -1
+}
+
+// Extras are the figures that are read when everybody has gone: requests that are still counted as running a second later, and
+// balances that are kept.
+func (t *Target) Extras() map[string]float64 {
+	_, _, inFlight := t.Gauge()
+	for range 20 {
+		if inFlight <= 0 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+		_, _, inFlight = t.Gauge()
+	}
+	extras := make(map[string]float64)
+	if inFlight >= 0 {
+		extras["in_flight_end"] = float64(inFlight)
+	}
+	if t.store != nil {
+		extras["keys"] = float64(t.store.Stats().Keys)
+	}
+	return extras
 }
 
 // Close ends the arm. Requests that are inside go on.

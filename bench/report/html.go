@@ -17,7 +17,7 @@ import (
 var page string
 
 var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bounds": Bounds, "value": value, "lower": func(s judge.Status) string { return strings.ToLower(string(s)) },
+	"bounds": Bounds, "form": Form, "value": value, "lower": func(s judge.Status) string { return strings.ToLower(string(s)) },
 }).Parse(page))
 
 // section is one scenario in one mode.
@@ -80,6 +80,19 @@ func sections(f *results.File) (all []*section) {
 		s.Charts = charts(runs)
 	}
 	return all
+}
+
+// Form writes what came out in one form: goodput, and how many criteria hold.
+func Form(f *results.Form, criteria int) string {
+	switch {
+	case f == nil:
+		return "not played"
+	case f.Invalid != "":
+		return "INVALID"
+	case criteria == 0:
+		return fmt.Sprintf("%.3f", float64(f.Goodput))
+	}
+	return fmt.Sprintf("%.3f  %d of %d", float64(f.Goodput), f.Met, criteria)
 }
 
 // settings is what the scenario runs with, in words.

@@ -30,6 +30,29 @@ type File struct {
 	Verdicts []judge.Verdict   `json:"verdicts"`
 	Runs     []*measure.Run    `json:"runs"`
 	Map      *Map              `json:"map,omitempty"`
+	// Agreements hold real and virtual time against each other, in suites that play both.
+	Agreements []Agreement `json:"agreements,omitempty"`
+}
+
+// Agreement is one scenario at one level in its forms: the same seed in virtual time, in process, and over sockets.
+type Agreement struct {
+	Scenario string       `json:"scenario"`
+	Level    float64      `json:"level"`
+	Margin   judge.Number `json:"margin"` // how far the goodput in real time may be from that in virtual time
+	// Criteria is how many criteria the scenario has for Spillway; 0 where they are about several levels and counted with the last.
+	Criteria int          `json:"criteria"`
+	Sim      *Form        `json:"sim"`
+	Handler  *Form        `json:"handler,omitempty"` // nil: not played
+	Socket   *Form        `json:"socket,omitempty"`
+	Status   judge.Status `json:"status"`
+}
+
+// Form is what came out in one form.
+type Form struct {
+	Goodput judge.Number   `json:"goodput"`
+	Met     int            `json:"met"` // of the criteria, those that are pending not counted
+	LagP99  measure.Micros `json:"lag_p99_us"`
+	Invalid string         `json:"invalid,omitempty"`
 }
 
 // Map says how long the app takes to recover from triggers of several sizes at several loads.

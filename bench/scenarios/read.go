@@ -171,7 +171,7 @@ func (s *Scenario) check() error {
 		return fmt.Errorf("phases: %v in all is longer than %v", s.Duration(), longest)
 	}
 	for i, p := range s.Phases {
-		if p.Name == "" || p.For <= 0 || p.Quick < 0 {
+		if p.Name == "" || p.For <= 0 || p.Quick < 0 || p.Real < 0 {
 			return fmt.Errorf("phases[%d]: needs a name, and for: how long", i)
 		}
 	}

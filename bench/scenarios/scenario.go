@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -35,8 +36,15 @@ type Scenario struct {
 	Static int `yaml:"static"`
 	// Spillway is the configuration of the library, as its YAML file.
 	Spillway string `yaml:"spillway"`
-	// Modes are the ways it can be run beside sim: "handler", "socket".
-	Modes []string `yaml:"modes"`
+	// Modes are the ways it can be run beside sim: "handler", "socket". Virtual says why there are none.
+	Modes   []string `yaml:"modes"`
+	Virtual string   `yaml:"virtual"`
+	// Length says why the phases of a suite are as long in real time as they are, where Real says so, and RealLevels which of the levels
+	// are played there; empty means all.
+	Length     string    `yaml:"length"`
+	RealLevels []float64 `yaml:"real_levels"`
+	// Seeds is how many seeds a whole suite plays in virtual time; 0 means as many as for all.
+	Seeds int `yaml:"seeds"`
 	// Margin is how far the goodput of the modes may be apart; 0 means 0.1.
 	Margin float64 `yaml:"margin"`
 	// Pass is what must come out.
@@ -64,6 +72,7 @@ type Phase struct {
 	Name    string        `yaml:"name"`
 	For     time.Duration `yaml:"for"`
 	Quick   time.Duration `yaml:"quick"` // for a quick suite; 0 means For
+	Real    time.Duration `yaml:"real"`  // for the part of a suite that is played in real time; 0 means For
 	Trigger bool          `yaml:"trigger"`
 	Warmup  bool          `yaml:"warmup"`
 }
@@ -192,6 +201,57 @@ func (s *Scenario) Quicken() {
 			p.For = p.Quick
 		}
 	}
+}
+
+// Quick is a quickened copy.
+func (s *Scenario) Quick() *Scenario {
+	quick := *s
+	quick.Phases = slices.Clone(s.Phases)
+	quick.Quicken()
+	return &quick
+}
+
+// InRealTime returns the scenario as a suite plays it in real time, where a minute takes a minute.
+func (s *Scenario) InRealTime() *Scenario {
+	short := *s
+	short.Phases = slices.Clone(s.Phases)
+	for i := range short.Phases {
+		if p := &short.Phases[i]; p.Real > 0 {
+			p.For = p.Real
+		}
+	}
+	if len(s.RealLevels) > 0 {
+		short.Levels = s.RealLevels
+	}
+	return &short
+}
+
+// Requests is how many requests one run at that level asks for. Retries and bursts count for nothing.
+func (s *Scenario) Requests(level float64) (requests float64) {
+	for _, p := range s.Populations {
+		for i, ph := range s.Phases {
+			l := p.Load.In(i)
+			requests += (l.From + l.To) / 2 * s.App.Capacity() * level * ph.For.Seconds()
+		}
+	}
+	return requests
+}
+
+// Peak is how many attempts a second can come at most, where all are refused. Bursts count for nothing.
+func (s *Scenario) Peak(level float64) (peak float64) {
+	for i := range s.Phases {
+		sum := 0.0
+		for _, p := range s.Populations {
+			tries := 1.0
+			if p.Retry != nil {
+				tries += float64(p.Retry.Max)
+			}
+			l := p.Load.In(i)
+			sum += max(l.From, l.To) * s.App.Capacity() * level * tries
+		}
+		peak = max(peak, sum)
+	}
+	return peak
 }
 
 // PhaseAt returns the index of the phase at t; what comes later belongs to the last.
