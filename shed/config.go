@@ -165,7 +165,8 @@ type Answers struct {
 
 // Queue bounds the line in front of the concurrency limit, a queue.Fair.
 type Queue struct {
-	// Capacity is how many may wait; zero means 200. Negative means that nobody waits.
+	// Capacity is how many may wait. Zero means DefaultQueueCapacity or, where that is more, as many as can be served within
+	// MaxWait at the present limit and latency, up to MostQueueCapacity. Negative means that nobody waits.
 	Capacity int
 	// MaxWait is how long one may wait; zero means 500 ms. Who is expected to wait for more than 0.6 of the time that is left
 	// to answer in is refused at once; that time is the caller's own, or 1.25 × MaxWait when it names none.

@@ -20,6 +20,7 @@ type gate struct {
 	cap      concurrency.Cap // bounds the estimate while the process is under pressure
 	floor    int             // how low health may push the limit
 	line     queue.Line
+	places   places // of the line
 	maxWait  time.Duration
 	reserve  float64 // the share of the limit that only the critical priorities may use
 
@@ -311,6 +312,7 @@ func (g *gate) Tick(now time.Duration, pressure float64, known bool, scoped scop
 	})
 	g.peak = g.inFlight
 	g.noteLimit(now)
+	g.fit()
 	g.lanes.tick(now, g.limit(), g.settled(), scoped)
 	a := g.Expire(now)
 	a.alsoWake(g.settle(now))

@@ -13,9 +13,9 @@ import (
 const ms = time.Millisecond
 
 // newGate returns a gate with a fixed limit.
-func newGate(t testing.TB, limit, places int, maxWait time.Duration) *gate {
+func newGate(t testing.TB, limit, capacity int, maxWait time.Duration) *gate {
 	t.Helper()
-	return newGateWith(t, limit, queue.NewFIFO(places), maxWait)
+	return newGateWith(t, limit, queue.NewFIFO(capacity), maxWait)
 }
 
 func newGateWith(t testing.TB, limit int, line queue.Line, maxWait time.Duration) *gate {
@@ -24,7 +24,7 @@ func newGateWith(t testing.TB, limit int, line queue.Line, maxWait time.Duration
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &gate{estimate: e, floor: 1, line: line, maxWait: maxWait}
+	return &gate{estimate: e, floor: 1, line: line, places: places{capacity: line.Cap()}, maxWait: maxWait}
 }
 
 func newTicket() *ticket {

@@ -18,7 +18,7 @@ import (
 // The simulations here drive a whole Machine: a backend of 16 places with a queue of its own inside, exponential service of 20 ms
 // on average, callers with 250 ms of patience that nobody tells the Machine about.
 const (
-	places   = 16
+	slots    = 16
 	service  = 20 * time.Millisecond
 	capacity = 800.0 // a second
 	patience = 250 * time.Millisecond
@@ -148,7 +148,7 @@ func (o *overload) hiccups() {
 
 // serve gives the backend's free places to those inside, first come first served.
 func (o *overload) serve(now time.Duration) {
-	for o.busy < places && len(o.inside) > 0 {
+	for o.busy < slots && len(o.inside) > 0 {
 		c := o.inside[0]
 		o.inside = o.inside[1:]
 		o.busy++

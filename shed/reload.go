@@ -9,7 +9,6 @@ import (
 
 	"github.com/spillway-go/spillway/health"
 	"github.com/spillway-go/spillway/limits/concurrency"
-	"github.com/spillway-go/spillway/queue"
 )
 
 // Reload puts cfg in the place of the configuration in force, whole or not at all, and returns what changed, one line each;
@@ -65,7 +64,7 @@ func (s *Shedder) reload(cfg Config) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	capacity, maxWait, err := cfg.Queue.resolve()
+	places, maxWait, err := cfg.Queue.resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func (s *Shedder) reload(cfg Config) ([]string, error) {
 		return nil, err
 	}
 	next.keepTallies(old)
-	s.swap(next, capacity, maxWait)
+	s.swap(next, places, maxWait)
 	if sampler != nil {
 		sampler.Start()
 		s.health.Swap(sampler).Close()
@@ -123,7 +122,7 @@ func (set *settings) keepTallies(old *settings) {
 
 // swap is the moment at which the new configuration comes into force. There may be more room now, so those who wait are asked
 // whether it is their turn.
-func (s *Shedder) swap(next *settings, capacity int, maxWait time.Duration) {
+func (s *Shedder) swap(next *settings, places places, maxWait time.Duration) {
 	now := s.clock.now()
 	s.mu.Lock()
 	s.keepBudgets(next)
@@ -133,10 +132,8 @@ func (s *Shedder) swap(next *settings, capacity int, maxWait time.Duration) {
 	g.reserve = next.config.Reserve
 	g.change.reload = true
 	g.noteLimit(now)
-	g.maxWait = maxWait
-	if line, ok := g.line.(*queue.Fair); ok {
-		line.Resize(capacity)
-	}
+	g.places, g.maxWait = places, maxWait
+	g.fit()
 	next.keepLanes(s.current())
 	g.lanes.replace(next.lanes())
 	s.settings.Store(next)

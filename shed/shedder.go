@@ -21,12 +21,6 @@ var ErrClosed = errors.New("shed: the shedder is closed")
 // longestMaxWait bounds what a configuration may ask of those who wait.
 const longestMaxWait = 24 * time.Hour
 
-// Defaults of the line in front of the concurrency limit.
-const (
-	DefaultQueueCapacity = 200
-	DefaultQueueMaxWait  = 500 * time.Millisecond
-)
-
 // TickEvery is how often time passes for the gate when nothing else happens.
 const TickEvery = 100 * time.Millisecond
 
@@ -125,7 +119,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	capacity, maxWait, err := cfg.Queue.resolve()
+	places, maxWait, err := cfg.Queue.resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +165,8 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 		gate: gate{
 			estimate: estimate,
 			floor:    floor,
-			line:     queue.NewFair(capacity),
+			line:     queue.NewFair(places.capacity),
+			places:   places,
 			maxWait:  maxWait,
 			reserve:  cfg.Reserve,
 		},
@@ -183,24 +178,6 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	_, s.local = store.(*limits.Memory)
 	s.visits.New = func() any { return s.newVisit() }
 	return s, nil
-}
-
-func (q Queue) resolve() (capacity int, maxWait time.Duration, err error) {
-	capacity, maxWait = q.Capacity, q.MaxWait
-	switch {
-	case maxWait > longestMaxWait:
-		return 0, 0, fmt.Errorf("shed: queue: max_wait %v is above %v; nobody waits that long", maxWait, longestMaxWait)
-	case maxWait < 0:
-		return 0, 0, fmt.Errorf("shed: queue: max_wait %v is negative; use a capacity of -1 for no line", maxWait)
-	case capacity == 0:
-		capacity = DefaultQueueCapacity
-	case capacity < 0:
-		capacity = 0
-	}
-	if maxWait == 0 {
-		maxWait = DefaultQueueMaxWait
-	}
-	return capacity, maxWait, nil
 }
 
 // run lets time pass for the gate.

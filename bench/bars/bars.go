@@ -38,9 +38,9 @@ const (
 	budget  = 250 * time.Millisecond // of the client, who leaves then
 )
 
-// settings is the arm's configuration: a line as long as the client's budget allows for, with places for that at the largest
-// backend, which serves 6400 a second. Everything else is as it comes.
-const settings = "queue: {max_wait: 200ms, capacity: 2000}\n"
+// settings is the arm's configuration: a line that takes no longer than the client's budget allows for. Everything else is as it
+// comes.
+const settings = "queue: {max_wait: 200ms}\n"
 
 // backend is the app of a case.
 type backend struct {

@@ -46,14 +46,13 @@
 //
 // # Measured
 //
-// go run ./bench bars plays the gate as it serves, with a line of max_wait 200 ms and 2000 places, in front of 4, 16 and 128 slots of 20 ms,
+// go run ./bench bars plays the gate as it serves, with a line of max_wait 200 ms, in front of 4, 16 and 128 slots of 20 ms,
 // fixed and exponential, for clients that stay 250 ms; medians of nine seeds. At 1.2 to 10 times the load at least 0.97 of the
 // capacity is served in time by 16 and 128 slots from the third second on and 0.95 by 4, and 0.95 by 128 slots from the second
 // second on; half of the admitted are answered within twice the service time (4 slots: 3.5 times), and under 1 % late. After ten times the
 // load all is well within a second. With 0.3 of the slots or of the speed for five seconds, and afterwards, at least 0.9 of what
 // is possible is served after two seconds (4 slots: 0.8 after four). At 0.9 of the capacity with a hiccup of 100 ms every 10 s
-// fewer than 0.5 % are refused, the cold start included; with the default of 200 places 128 slots refuse about 0.7 %, for lack of
-// places: a large backend needs a larger queue.capacity.
+// fewer than 0.5 % are refused, the cold start included.
 //
 // # Known to be weak
 //
