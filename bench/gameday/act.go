@@ -16,6 +16,7 @@ type act struct {
 	name, title string
 	about       string // what happens
 	expect      string // what should be seen
+	cuts        bool   // streams cannot survive it
 	play        func(ctx context.Context, s *scene) error
 }
 

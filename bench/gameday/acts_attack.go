@@ -99,7 +99,7 @@ const spare = 40
 
 func eveningAct() *act {
 	return &act{
-		name: "evening", title: "Quiet evening",
+		name: "evening", title: "Quiet evening", cuts: true,
 		about:  "Everybody goes home.",
 		expect: "Nothing is left over: nothing in flight, waiting or parked, no stream, Redis decides, nobody is told anything, and no goroutine or descriptor more than after the start.",
 		play: func(ctx context.Context, s *scene) error {
@@ -133,7 +133,9 @@ func eveningAct() *act {
 				s.expects(g.name+": store", v.Shed.Store.State == "up", v.Shed.Store.State, "up")
 				s.expects(g.name+": goroutines", held.goroutines <= g.atRest.goroutines+spare/4, fmt.Sprintf("%d, after the start %d", held.goroutines, g.atRest.goroutines), "≤ %d more", spare/4)
 				s.expects(g.name+": descriptors", held.files <= g.atRest.files+spare, fmt.Sprintf("%d, after the start %d", held.files, g.atRest.files), "≤ %d more: connections to Redis that it keeps", spare)
-				s.expects(g.name+": refunds that failed", true, fmt.Sprint(st.RefundErrors), "for information")
+				var page string
+				err := g.get("/dashboard/", &page)
+				s.expects(g.name+": the live page is there", err == nil && page != "", fmt.Sprintf("%d bytes", len(page)), "> 0")
 			}
 			c, err := d.service.control("counts", nil)
 			if err != nil {

@@ -69,7 +69,7 @@ func morningAct() *act {
 			var took time.Duration
 			var got int64
 			export.Go(func() { got, took = download(ctx, d.crowd.free[0], kib) })
-			s.play(ctx, d.length(8*time.Second, 40*time.Second), groups...)
+			s.play(ctx, d.length(8*time.Second, 60*time.Second), groups...)
 			export.Wait()
 			s.served(.99, "paying", "free", "payments", "partner", "strangers")
 			s.told()
@@ -117,6 +117,7 @@ func screenAct() *act {
 			s.served(1, "screen")
 			s.served(1, "orders")
 			s.served(.99, "paying", "free")
+			s.p99("paying", deadline)
 			s.told()
 			var first, last time.Time
 			for _, one := range s.of("orders") {
@@ -149,7 +150,7 @@ func greedyAct() *act {
 			greedy := &group{name: "greedy", members: d.crowd.greedy, rate: 80, ask: ask{method: http.MethodGet, path: "/items/1"}}
 			search := &group{name: "searchers", members: d.crowd.searchers, rate: 9, ask: ask{method: http.MethodGet, path: "/search"}}
 			from := time.Now()
-			length := d.length(7*time.Second, 40*time.Second)
+			length := d.length(7*time.Second, 60*time.Second)
 			s.play(ctx, length, append(d.crowd.ordinary(), greedy, search)...)
 			s.during("greedy", from, time.Now())
 			s.served(.99, "paying", "free")
@@ -235,7 +236,7 @@ func botAct() *act {
 			d := s.day
 			bot := &group{name: "bot", members: d.crowd.bot, rate: 50, ask: ask{method: http.MethodGet, path: "/items/1"}}
 			from := time.Now()
-			length := d.length(6*time.Second, 40*time.Second)
+			length := d.length(6*time.Second, 60*time.Second)
 			s.play(ctx, length, append(d.crowd.ordinary(), bot)...)
 			s.during("two networks", from, time.Now())
 			s.served(.99, "paying", "free")
@@ -247,7 +248,7 @@ func botAct() *act {
 			s.gets("per-network", usual.Network, length, c, "items", names(d.crowd.bot)...)
 			from = time.Now()
 			everywhere := &group{name: "bot everywhere", members: d.crowd.everywhere, rate: 100, ask: ask{method: http.MethodGet, path: "/items/1"}}
-			s.play(ctx, d.length(4*time.Second, 20*time.Second), append(d.crowd.ordinary(), everywhere)...)
+			s.play(ctx, d.length(4*time.Second, 30*time.Second), append(d.crowd.ordinary(), everywhere)...)
 			to := time.Now()
 			s.during("addresses everywhere", from, to)
 			s.recovers(ctx, to, d.crowd.ordinary(), "paying", "free")
@@ -274,7 +275,7 @@ func slowAct() *act {
 				return err
 			}
 			told := d.follow("overload")
-			s.play(ctx, d.length(11*time.Second, 40*time.Second), groups...)
+			s.play(ctx, d.length(11*time.Second, 60*time.Second), groups...)
 			if err := d.service.set(1); err != nil {
 				return err
 			}
@@ -358,7 +359,7 @@ func floodAct() *act {
 			flood := &group{name: "flood", members: d.crowd.flood, rate: 10 * serviceCapacity / 40 / 3, retries: 2, ask: ask{method: http.MethodGet, path: "/items/1"}}
 			s.play(ctx, 2*time.Second, d.crowd.ordinary()...)
 			from := time.Now()
-			s.play(ctx, d.length(5*time.Second, 15*time.Second), append(d.crowd.ordinary(), flood)...)
+			s.play(ctx, d.length(5*time.Second, 30*time.Second), append(d.crowd.ordinary(), flood)...)
 			to := time.Now()
 			s.during("flood", from, to)
 			s.recovers(ctx, to, d.crowd.ordinary(), "paying", "free")

@@ -16,7 +16,7 @@ import (
 
 func rollAct() *act {
 	return &act{
-		name: "roll", title: "One gateway is killed, then both are rolled",
+		name: "roll", title: "One gateway is killed, then both are rolled", cuts: true,
 		about:  "A gateway is killed as if its machine were lost, and started again. Then one after the other is asked to end, does so, and is started anew, as when a new version is rolled out.",
 		expect: "The load balancer sends everybody to the one that is left. A gateway that is asked to end finishes what runs and exits with 0. Quotas are in Redis, so that nobody gets a new one; streams come back by themselves.",
 		play: func(ctx context.Context, s *scene) error {
@@ -30,7 +30,10 @@ func rollAct() *act {
 			if err != nil {
 				return err
 			}
+			events, answers := d.streams.events.Load(), d.streams.answers.Load()
 			s.recovers(ctx, to, groups, "paying", "free")
+			events, answers = d.streams.events.Load()-events, d.streams.answers.Load()-answers
+			s.hopes("streams are back: events and answers to WebSockets", events > 0 && answers > 0, fmt.Sprintf("%d and %d", events, answers), "> 0")
 			s.served(.99, "paying", "free")
 			s.p99("paying", deadline)
 			s.told()

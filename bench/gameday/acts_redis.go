@@ -85,7 +85,7 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 	s.within("per-client", usual.Free, 1+losses, c, "items", names(d.crowd.greedy)...)
 	s.gets("per-client", usual.Free, s.end.Sub(s.begin)-time.Second, c, "items", names(d.crowd.greedy)...)
 	c.Arrived["all pay"] = c.Arrived["payer-0 pay"] + c.Arrived["payer-1 pay"]
-	s.within("payments (strict)", usual.Payments, losses, c, "pay", "all")
+	s.withinStrict("payments", usual.Payments, losses, c, "pay", "all")
 	closed := 0
 	for _, one := range s.of("payments") {
 		if one.status == http.StatusServiceUnavailable && one.reason == "store_unavailable" {
@@ -104,7 +104,7 @@ func pausedAct() *act {
 		play: func(ctx context.Context, s *scene) error {
 			r := s.day.redis
 			defer r.Master.Cont()
-			return s.trouble(ctx, s.day.length(3*time.Second, 4*time.Second), 0,
+			return s.trouble(ctx, s.day.length(3*time.Second, 10*time.Second), 0,
 				func() error { r.Master.Stop(); return nil }, func() error { r.Master.Cont(); return nil })
 		},
 	}

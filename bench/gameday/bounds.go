@@ -6,22 +6,32 @@ import (
 	"time"
 )
 
-// within asks that no more of what members of a group asked for arrived at the service than a rule lets through in the time
-// from before the first request to now. beyond is how many capacities more an outage may have cost, as documented.
+// within asks that no more of what members of a group asked for arrived at the service than a rule lets through. beyond is how many
+// capacities more an outage may have cost, as documented. A gateway to which Redis answers too late decides by its share, on a late
+// machine at any time: that is an outage like another.
 func (s *scene) within(rule string, b bucket, beyond float64, c counts, part string, clients ...string) {
+	why := ""
+	if alone := s.aloneSince(); beyond == 0 && alone > 0 {
+		beyond, why = 1, fmt.Sprintf(" (Redis was too late for %.0f decisions)", alone)
+	}
+	s.arrived(rule, b, beyond, why, c, part, clients...)
+}
+
+// withinStrict is within for a rule that lets nothing through while Redis cannot decide.
+func (s *scene) withinStrict(rule string, b bucket, losses float64, c counts, part string, clients ...string) {
+	s.arrived(rule+" (strict)", b, losses, "", c, part, clients...)
+}
+
+// arrived asks that no more arrived than the rule lets through from before the first request to now, and beyond × its capacity.
+func (s *scene) arrived(rule string, b bucket, beyond float64, why string, c counts, part string, clients ...string) {
 	seconds := time.Since(s.begin).Seconds()
 	n, who := fullest(c, part, clients)
 	bound := fmt.Sprintf("≤ %d + %d/s × %.1f s", b.Capacity, b.Refill, seconds)
-	// A gateway to which Redis answers too late decides by its share, on a late machine at any time: that is an outage like another.
-	if alone := s.aloneSince(); beyond == 0 && alone > 0 {
-		beyond = 1
-		bound += fmt.Sprintf(" (Redis was too late for %.0f decisions)", alone)
+	if beyond > 0 {
+		bound += fmt.Sprintf(" + %.3g × %d%s", beyond, b.Capacity, why)
 	}
 	limit := b.bound(seconds) + beyond*float64(b.Capacity)
-	if beyond > 0 {
-		bound += fmt.Sprintf(" + %.3g × %d", beyond, b.Capacity)
-	}
-	s.expects("rule "+rule+": arrived at the service, most of one", float64(n) <= limit, fmt.Sprintf("%d (%s)", n, who), "%s", bound+fmt.Sprintf(" = %.0f", limit))
+	s.expects("rule "+rule+": arrived at the service, most of one", float64(n) <= limit, fmt.Sprintf("%d (%s)", n, who), "%s = %.0f", bound, limit)
 }
 
 // fullest is the client of whom most arrived.

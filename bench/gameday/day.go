@@ -129,6 +129,9 @@ func (d *day) length(quick, full time.Duration) time.Duration {
 // lateness is the share of the deadline that the machine may be late before verdicts about time say nothing.
 const lateness = deadline / 10
 
+// enough is when no act is played again any more, so that a day has an end on the latest machine.
+const enough = 12 * time.Minute
+
 // perform plays an act, and again when the machine was too late for its verdicts.
 func (d *day) perform(ctx context.Context, a *act) {
 	tries := 2
@@ -143,6 +146,7 @@ func (d *day) perform(ctx context.Context, a *act) {
 		d.pinger.take()
 		d.say("\n%s %s", clock(time.Since(d.begin)), a.title)
 		s.alone = d.alone()
+		breaks := d.streams.breaks.Load()
 		if _, s.err = d.service.control("reset", nil); s.err == nil {
 			s.err = a.play(ctx, s)
 		}
@@ -159,8 +163,12 @@ func (d *day) perform(ctx context.Context, a *act) {
 		if s.err != nil {
 			s.check(Check{What: "the act could be played", Measured: s.err.Error(), Bound: "no error"}, false)
 		}
+		if !a.cuts && ctx.Err() == nil {
+			broke := d.streams.breaks.Load() - breaks
+			s.hopes("event streams and WebSockets that broke", broke == 0, fmt.Sprint(broke), "0")
+		}
 		spoilt := s.noise != "" && slices.ContainsFunc(s.checks, func(c Check) bool { return c.Timed && c.Status == judge.Fail })
-		if spoilt && try < tries && ctx.Err() == nil {
+		if spoilt && try < tries && time.Since(d.begin) < enough && ctx.Err() == nil {
 			d.say("      the machine was late (%s): once more", s.noise)
 			continue
 		}

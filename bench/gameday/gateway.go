@@ -87,7 +87,6 @@ type view struct {
 			State string `json:"state"`
 			Error string `json:"error"`
 		} `json:"store"`
-		RefundErrors int64 `json:"refund_errors"`
 	} `json:"shed"`
 	Gateway struct {
 		Streams int `json:"streams"`
