@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -72,7 +73,7 @@ func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error
 		return nil, fmt.Errorf("demo: %w", err)
 	}
 	d.tokens = append(d.tokens, guide)
-	if err := d.listen(o.listen, orElse(o.admin, d.config.Pumpkin.AdminListen)); err != nil {
+	if err := d.listen(o.listen, cmp.Or(o.admin, d.config.Pumpkin.AdminListen)); err != nil {
 		d.release()
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (d *demo) build(log *slog.Logger) (err error) {
 	banner := d.config.Pumpkin.Config()
 	banner.PollIdle = idle(d.config.Pumpkin)
 	banner.Tokens, banner.Logger = d.tokens, log
-	banner.File = orElse(banner.File, d.file)
+	banner.File = cmp.Or(banner.File, d.file)
 	d.pumpkin, err = pumpkin.New(banner)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -10,6 +11,7 @@ import (
 	"os"
 
 	"github.com/spillway-go/spillway/examples/demo/internal/tour"
+	"github.com/spillway-go/spillway/examples/internal/operate"
 )
 
 // The exit codes.
@@ -44,35 +46,16 @@ The admin token is read from the file that FILE names, else from SPILLWAY_ADMIN_
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.listen, "listen", "", "")
 	flags.StringVar(&o.admin, "admin", "", "")
 	flags.StringVar(&o.config, "config", "", "")
 	flags.BoolVar(&o.tour, "tour", false, "")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	var empty error
-	flags.Visit(func(f *flag.Flag) {
-		if f.Value.String() == "" {
-			empty = fmt.Errorf("-%s is empty", f.Name)
-		}
-	})
+	err := operate.Parse(flags, args)
 	if o.tour {
-		o.listen, o.admin = orElse(o.listen, "127.0.0.1:0"), orElse(o.admin, "127.0.0.1:0")
+		o.listen, o.admin = cmp.Or(o.listen, "127.0.0.1:0"), cmp.Or(o.admin, "127.0.0.1:0")
 	}
-	o.listen = orElse(o.listen, defaultListen)
-	return o, empty
-}
-
-func orElse(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
+	o.listen = cmp.Or(o.listen, defaultListen)
+	return o, err
 }
 
 // run is the program: it serves, or plays the tour, until ctx ends, and returns the exit code.

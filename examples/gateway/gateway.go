@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func (g *gateway) try() error {
 
 // listen opens the listeners.
 func (g *gateway) listen(o options) error {
-	admin := orElse(o.admin, g.config.Pumpkin.AdminListen)
+	admin := cmp.Or(o.admin, g.config.Pumpkin.AdminListen)
 	tcp := func(addr string) func() (net.Listener, error) {
 		return func() (net.Listener, error) { return net.Listen("tcp", addr) }
 	}
@@ -144,7 +145,7 @@ func (g *gateway) listen(o options) error {
 		name, flag, addr string
 		open             func() (net.Listener, error)
 	}{
-		{"proxy", "-listen", orElse(o.listen, defaultListen), nil},
+		{"proxy", "-listen", cmp.Or(o.listen, defaultListen), nil},
 		{"admin", "-admin", admin, func() (net.Listener, error) { return pumpkin.ListenAdmin(admin, g.made == "") }},
 		{"check", "-check-listen", o.checkListen, nil},
 	} {
@@ -167,7 +168,7 @@ func (g *gateway) listen(o options) error {
 func (g *gateway) build(o options, log *slog.Logger) (err error) {
 	banner := g.config.Pumpkin.Config()
 	banner.Tokens, banner.Logger = g.tokens, log
-	banner.File = orElse(banner.File, g.file)
+	banner.File = cmp.Or(banner.File, g.file)
 	if g.pumpkin, err = pumpkin.New(banner); err != nil {
 		return err
 	}

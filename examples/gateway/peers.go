@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -256,7 +257,7 @@ func (p *peers) owner(r *http.Request) *member {
 		if caller.IP.IsValid() && p.pinsIP.Load() {
 			return pick(p.members, "ip:"+caller.IP.String())
 		}
-		key = "key:" + r.Header.Get(orElse(p.shedder.Clients().APIKeyHeader, "X-API-Key"))
+		key = "key:" + r.Header.Get(cmp.Or(p.shedder.Clients().APIKeyHeader, "X-API-Key"))
 	case "ip":
 		key = "ip:" + caller.IP.String()
 	default:
@@ -301,7 +302,7 @@ func (p *peers) rewrite(pr *httputil.ProxyRequest) {
 	if pr.In.Header["User-Agent"] == nil {
 		pr.Out.Header.Set("User-Agent", "")
 	}
-	pr.Out.Header.Set(peerField, orElse(p.proof, "by-address"))
+	pr.Out.Header.Set(peerField, cmp.Or(p.proof, "by-address"))
 	pr.Out.Header.Set(peerForField, pr.In.RemoteAddr)
 }
 

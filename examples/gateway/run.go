@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spillway-go/spillway/examples/internal/operate"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -54,7 +55,6 @@ prove who they are with is SPILLWAY_PEER_SECRET.
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("gateway", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
 	for name, into := range map[string]*string{
 		"config": &o.config, "upstream": &o.upstream, "listen": &o.listen, "admin": &o.admin,
 		"check-listen": &o.checkListen, "peers": &o.peers, "self": &o.self,
@@ -62,33 +62,15 @@ func parse(args []string) (options, error) {
 		flags.StringVar(into, name, "", "")
 	}
 	flags.BoolVar(&o.check, "check", false, "")
-	if err := flags.Parse(args); err != nil {
-		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	var wrong error
-	flags.Visit(func(f *flag.Flag) {
-		if f.Value.String() == "" {
-			wrong = fmt.Errorf("-%s is empty", f.Name)
-		}
-	})
+	err := operate.Parse(flags, args)
 	switch {
-	case wrong != nil:
+	case err != nil:
 	case o.check && o.config == "":
-		wrong = errors.New("-check needs -config FILE: what shall be checked?")
+		err = errors.New("-check needs -config FILE: what shall be checked?")
 	case o.self != "" && o.peers == "":
-		wrong = errors.New("-self has no meaning without -peers")
+		err = errors.New("-self has no meaning without -peers")
 	}
-	return o, wrong
-}
-
-func orElse(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
+	return o, err
 }
 
 // run is the program: it serves until ctx ends, and returns the exit code.

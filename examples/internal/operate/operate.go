@@ -2,7 +2,9 @@ package operate
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,6 +14,24 @@ import (
 	"github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"
 )
+
+// Parse reads args into flags, without a word of its own: a program takes no argument beside its flags, and no flag that is empty.
+func Parse(flags *flag.FlagSet, args []string) error {
+	flags.SetOutput(io.Discard)
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	var empty error
+	flags.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "" {
+			empty = fmt.Errorf("-%s is empty", f.Name)
+		}
+	})
+	return empty
+}
 
 // Listen opens a listener with open, which is about to listen on addr; an error names the flag that chooses another address.
 func Listen(program, flag, addr string, open func() (net.Listener, error)) (net.Listener, error) {
