@@ -31,25 +31,8 @@ func (h publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, header := h.p, w.Header()
-	if r.ContentLength != 0 {
-		leaveBody(w, r)
-	}
-	header["Access-Control-Allow-Origin"] = headerAny
 	header["Access-Control-Expose-Headers"] = headerExpose
-	header["Cross-Origin-Resource-Policy"] = headerCORP
-	header["X-Content-Type-Options"] = headerNosniff
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-	case http.MethodOptions:
-		header["Allow"] = headerAllow
-		header["Access-Control-Allow-Methods"] = headerAllow
-		header["Access-Control-Allow-Headers"] = headerAny
-		header["Access-Control-Max-Age"] = headerDay
-		w.WriteHeader(http.StatusNoContent)
-		return
-	default:
-		header["Allow"] = headerAllow
-		writeProblem(w, refuse(MethodNotAllowed, "the document is read with GET or HEAD"))
+	if !reads(w, r, "document") {
 		return
 	}
 	s := p.current.Load()
@@ -68,6 +51,32 @@ func (h publicHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodHead {
 		w.Write(s.board.body) // an error means that the client has gone
 	}
+}
+
+// reads lets pages of any origin read what w answers, and reports whether r is a GET or HEAD. Another method it answers itself;
+// what says what there is to read.
+func reads(w http.ResponseWriter, r *http.Request, what string) bool {
+	header := w.Header()
+	if r.ContentLength != 0 {
+		leaveBody(w, r)
+	}
+	header["Access-Control-Allow-Origin"] = headerAny
+	header["Cross-Origin-Resource-Policy"] = headerCORP
+	header["X-Content-Type-Options"] = headerNosniff
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		return true
+	case http.MethodOptions:
+		header["Allow"] = headerAllow
+		header["Access-Control-Allow-Methods"] = headerAllow
+		header["Access-Control-Allow-Headers"] = headerAny
+		header["Access-Control-Max-Age"] = headerDay
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		header["Allow"] = headerAllow
+		writeProblem(w, refuse(MethodNotAllowed, "the %s is read with GET or HEAD", what))
+	}
+	return false
 }
 
 // cacheHeaders returns Cache-Control and CDN-Cache-Control. max-age stays below 0.8 of the poll interval, the least that a

@@ -76,22 +76,7 @@ func isWidget(r *http.Request) bool {
 
 func serveWidget(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	if r.ContentLength != 0 {
-		leaveBody(w, r)
-	}
-	header["Access-Control-Allow-Origin"] = headerAny // for pages of other origins that use integrity
-	header["Cross-Origin-Resource-Policy"] = headerCORP
-	header["X-Content-Type-Options"] = headerNosniff
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-	case http.MethodOptions:
-		header["Allow"] = headerAllow
-		header["Access-Control-Allow-Methods"] = headerAllow
-		w.WriteHeader(http.StatusNoContent)
-		return
-	default:
-		header["Allow"] = headerAllow
-		writeProblem(w, refuse(MethodNotAllowed, "the script is read with GET or HEAD"))
+	if !reads(w, r, "script") {
 		return
 	}
 	file := &widget().plain
