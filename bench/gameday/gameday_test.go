@@ -209,3 +209,30 @@ func TestTheBalancerLeavesAloneWhoCannotBeReached(t *testing.T) {
 		}
 	}
 }
+
+func TestTheReportSaysMinuteByMinuteWhatCustomersSaw(t *testing.T) {
+	begin := time.Now()
+	at := func(minute int, group string, status int) shot {
+		return shot{at: begin.Add(time.Duration(minute)*time.Minute + time.Second), group: group, status: status}
+	}
+	r := &Report{Begin: begin, Length: 2*time.Minute + 30*time.Second, scenes: []*scene{
+		{act: &act{name: "control"}, begin: begin, load: &load{shots: []shot{at(0, "paying", 0)}}},
+		{act: &act{name: "flood"}, begin: begin.Add(time.Minute), load: &load{shots: []shot{
+			at(1, "paying", 200), at(1, "paying", 503), at(1, "flood", 429), at(1, "flood", 0), at(2, "flood", 200), at(2, "partner", notCalled),
+		}}, checks: []Check{{What: "w", Measured: "m", Bound: "b", Status: judge.Pending}, {Status: judge.Pass}}},
+	}}
+	want := []minute{
+		{Clock: "0:00", Acts: "control"},
+		{Clock: "1:00", Acts: "flood", Paying: 2, PayingServed: 1, Others: 2, Over: 1, Short: 1, None: 1},
+		{Clock: "2:00", Others: 1, OthersServed: 1},
+	}
+	if got := r.minutes(); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := r.Trouble(); len(got) != 1 || got[0] != "PENDING flood: w: m (b)" {
+		t.Errorf("%q", got)
+	}
+	if got := r.section(r.scenes[1]).Status; got != judge.Pending {
+		t.Errorf("an act with a pending verdict is %s", got)
+	}
+}
