@@ -43,8 +43,9 @@ func soakCommand(ctx context.Context, args []string, out, log io.Writer) (int, e
 	return conclude(file, &o, out)
 }
 
-// soakWarmup is how long connections, pools and the gate take to get used to the load.
-const soakWarmup = 30 * time.Second
+// soakWarmup is how long connections, pools and the gate take to get used to the load, and the recorder to have a histogram for each of
+// the last 62 seconds.
+const soakWarmup = 65 * time.Second
 
 // soakScenario is the day of the scenario soak, as long as there is time for, with the criteria of a process that must not grow.
 func soakScenario(length time.Duration) (*scenarios.Scenario, error) {

@@ -71,24 +71,30 @@ func againstLoad(runs []*measure.Run) []template.HTML {
 		p.x, d.x = g.x, g.x
 		goodput.lines, p99.lines, drops.lines = append(goodput.lines, g), append(p99.lines, p), append(drops.lines, d)
 	}
-	p99.mark = ms(runs[0].Deadline.Duration())
+	p99.mark, p99.markName = ms(runs[0].Deadline.Duration()), "deadline"
 	return []template.HTML{goodput.svg(), p99.svg(), drops.svg()}
 }
 
 // overTime draws the series, the trigger shaded.
 func overTime(runs []*measure.Run) []template.HTML {
 	good := chart{title: "Answered in time", xLabel: "seconds", yLabel: "per second"}
-	p99 := chart{title: "p99 of the admitted", xLabel: "seconds", yLabel: "ms", mark: ms(runs[0].Deadline.Duration())}
+	p99 := chart{title: "p99 of the admitted", xLabel: "seconds", yLabel: "ms", mark: ms(runs[0].Deadline.Duration()), markName: "deadline"}
+	attempts := chart{title: "Attempts, retries included", xLabel: "seconds", yLabel: "per second"}
 	gate := chart{title: "The gate", xLabel: "seconds", yLabel: "requests"}
 	for _, ph := range runs[0].Phases {
 		if ph.Trigger {
 			s := span{ph.Start.Duration().Seconds(), ph.End.Duration().Seconds()}
 			good.shade, p99.shade, gate.shade = append(good.shade, s), append(p99.shade, s), append(gate.shade, s)
+			attempts.shade = append(attempts.shade, s)
 		}
 	}
 	asked := series(runs[0], "asked", "asked", func(p *measure.Point, window float64) float64 { return float64(p.Asked) / window })
 	good.lines = append(good.lines, asked)
+	retried := false
 	for _, r := range runs {
+		sum := r.Sum(measure.Pick{})
+		retried = retried || sum.Attempts > sum.Asked
+		attempts.lines = append(attempts.lines, series(r, r.Arm, r.Arm, func(p *measure.Point, window float64) float64 { return float64(p.Attempts) / window }))
 		good.lines = append(good.lines, series(r, r.Arm, r.Arm, func(p *measure.Point, window float64) float64 {
 			return float64(p.Counts[measure.OK]) / window
 		}))
@@ -106,6 +112,9 @@ func overTime(runs []*measure.Run) []template.HTML {
 		}
 	}
 	all := []template.HTML{good.svg(), p99.svg()}
+	if retried {
+		all = append(all, attempts.svg())
+	}
 	if len(gate.lines) > 0 && gate.lines[0].y[0] >= 0 {
 		all = append(all, gate.svg())
 	}
@@ -150,10 +159,10 @@ func fairness(runs []*measure.Run) (all []template.HTML) {
 			name := r.Phases[0].Populations[b.Population].Name
 			got := b.OK / b.Share
 			x = append(x, got)
-			shown = append(shown, bar{fmt.Sprintf("p%d", b.Population%4), got, fmt.Sprintf("%s: %.0f of %.0f due, %.0f asked", name, b.OK, b.Share, b.Asked)})
+			shown = append(shown, bar{name, fmt.Sprintf("c%d", b.Population%4), got, fmt.Sprintf("%s: %.0f of %.0f due, %.0f asked", name, b.OK, b.Share, b.Asked)})
 		}
 		if len(shown) > 1 {
-			all = append(all, bars(fmt.Sprintf("%s: what clients got of their fair share, Jain %.3f", r.Arm, judge.Jain(x)), shown))
+			all = append(all, bars(fmt.Sprintf("%s: what each client got, Jain %.3f", r.Arm, judge.Jain(x)), shown))
 		}
 	}
 	return all

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/spillway-go/spillway/bench/judge"
@@ -17,7 +20,8 @@ import (
 var page string
 
 var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bounds": Bounds, "form": Form, "value": value, "lower": func(s judge.Status) string { return strings.ToLower(string(s)) },
+	"bounds": Bounds, "form": Form, "where": where,
+	"words": func(metric string) string { return strings.ReplaceAll(metric, "_", " ") }, "value": value, "lower": func(s judge.Status) string { return strings.ToLower(string(s)) },
 }).Parse(page))
 
 // section is one scenario in one mode.
@@ -47,7 +51,7 @@ func HTML(w io.Writer, f *results.File) error {
 		counts[v.Status]++
 	}
 	return tmpl.Execute(w, map[string]any{
-		"File": f, "Sections": sections(f), "Heat": heat(f.Map), "Pass": counts[judge.Pass], "Fail": counts[judge.Fail],
+		"File": f, "Verdicts": worstFirst(f.Verdicts), "Sections": sections(f), "Heat": heat(f.Map), "Pass": counts[judge.Pass], "Fail": counts[judge.Fail],
 		"Pending": counts[judge.Pending], "Invalid": counts[judge.Invalid],
 	})
 }
@@ -79,7 +83,35 @@ func sections(f *results.File) (all []*section) {
 	for s, runs := range grouped {
 		s.Charts = charts(runs)
 	}
+	first := make(map[string]int) // the forms of a scenario stand together
+	for i, s := range all {
+		if _, seen := first[s.Scenario]; !seen {
+			first[s.Scenario] = i
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *section) int { return cmp.Compare(first[a.Scenario], first[b.Scenario]) })
 	return all
+}
+
+// worstFirst returns the rows with those that need a look at the top.
+func worstFirst(all []judge.Verdict) []judge.Verdict {
+	rank := map[judge.Status]int{judge.Fail: 0, judge.Invalid: 1, judge.Pending: 2, judge.Pass: 3}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b judge.Verdict) int { return cmp.Compare(rank[a.Status], rank[b.Status]) })
+	return sorted
+}
+
+// where names the form of a run in words.
+func where(mode string) string {
+	switch mode {
+	case "sim":
+		return "in virtual time"
+	case "handler":
+		return "in process"
+	case "socket":
+		return "over sockets"
+	}
+	return mode
 }
 
 // Form writes what came out in one form: goodput, and how many criteria hold.
@@ -139,4 +171,9 @@ func Bounds(v *judge.Verdict) string {
 	return strings.Join(b, " and ")
 }
 
-func value(n judge.Number) string { return fmt.Sprintf("%.4g", float64(n)) }
+func value(n judge.Number) string {
+	if v := math.Abs(float64(n)); v >= 10_000 && v < 1e9 {
+		return fmt.Sprintf("%.0f", float64(n))
+	}
+	return fmt.Sprintf("%.4g", float64(n))
+}

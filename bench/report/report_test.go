@@ -84,6 +84,30 @@ func TestThePageLoadsNothingAndIsComplete(t *testing.T) {
 	}
 }
 
+func TestThePageBeginsWithWhatIsBadAndHoldsTheFormsTogether(t *testing.T) {
+	f := rows()
+	f.Verdicts = append(f.Verdicts, judge.Verdict{Scenario: "step", Mode: "sim", Status: judge.Pass}, judge.Verdict{Scenario: "noisy", Mode: "socket", Status: judge.Pass})
+	f.Agreements = []results.Agreement{{
+		Scenario: "noisy", Level: 1, Margin: 0.1, Criteria: 3, Status: judge.Fail,
+		Sim: &results.Form{Goodput: 0.99, Met: 3}, Handler: &results.Form{Invalid: "late"},
+	}}
+	var b bytes.Buffer
+	if err := HTML(&b, f); err != nil {
+		t.Fatal(err)
+	}
+	page, last := b.String(), 0
+	for _, want := range []string{
+		`"status fail">FAIL`, `"status invalid">INVALID`, `"status pending">PENDING`, `"status pass">PASS`, "Three forms", "0.990  3 of 3", ">INVALID</td>", "not played",
+		`id="noisy-sim"`, `id="noisy-socket"`, `id="step-sim"`,
+	} {
+		i := strings.Index(page[last:], want)
+		if i < 0 {
+			t.Fatalf("%q is missing, or too early", want)
+		}
+		last += i
+	}
+}
+
 func TestJUnitTellsFailuresErrorsAndSkippedApart(t *testing.T) {
 	var b bytes.Buffer
 	if err := JUnit(&b, rows()); err != nil {

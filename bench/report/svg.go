@@ -32,6 +32,7 @@ type chart struct {
 	shade                 []span
 	yMax                  float64   // 0 means what the curves need
 	mark                  float64   // a horizontal line to compare with; 0 means none
+	markName              string    // what that is
 	ticks                 []float64 // of x; empty means round numbers
 	tickText              []string
 }
@@ -65,6 +66,12 @@ func (c *chart) svg() template.HTML {
 	b.WriteString(`</svg><p class="key">`)
 	for _, l := range c.lines {
 		fmt.Fprintf(&b, `<span class="%s"><i></i>%s</span> `, l.class, html.EscapeString(l.name))
+	}
+	if c.markName != "" && c.mark > 0 && c.mark <= y.to {
+		fmt.Fprintf(&b, `<span><i class="dashed"></i>%s</span> `, html.EscapeString(c.markName))
+	}
+	if len(c.shade) > 0 {
+		b.WriteString(`<span><i class="shaded"></i>trigger</span>`)
 	}
 	b.WriteString(`</p></figure>`)
 	return template.HTML(b.String())
@@ -176,6 +183,7 @@ func number(v float64) string {
 
 // bar is one client: what it got of what was due to it.
 type bar struct {
+	group string // its population
 	class string
 	value float64
 	title string
@@ -190,6 +198,7 @@ func bars(title string, all []bar) template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure><figcaption>%s</figcaption><svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, html.EscapeString(title),
 		chartWidth, chartHeight, html.EscapeString(title))
+	y.to = roundUp(y.to)
 	c := chart{xLabel: "clients", yLabel: "got / fair share", ticks: []float64{0}, tickText: []string{""}}
 	x := scale{0, float64(len(all)), left, chartWidth - right}
 	c.axes(&b, x, y)
@@ -200,6 +209,12 @@ func bars(title string, all []bar) template.HTML {
 		fmt.Fprintf(&b, `<rect class="bar %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s</title></rect>`,
 			v.class, x.at(float64(i))+.5, y.a-h, width, max(h, .5), html.EscapeString(v.title))
 	}
-	b.WriteString(`</svg></figure>`)
+	b.WriteString(`</svg><p class="key">`)
+	for i, v := range all {
+		if i == 0 || v.group != all[i-1].group {
+			fmt.Fprintf(&b, `<span class="%s"><i></i>%s</span> `, v.class, html.EscapeString(v.group))
+		}
+	}
+	b.WriteString(`<span><i class="dashed"></i>fair share</span></p></figure>`)
 	return template.HTML(b.String())
 }
