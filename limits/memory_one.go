@@ -19,7 +19,7 @@ func (m *Memory) takeOne(now time.Time, c *Charge, d *Decision) (done bool) {
 	s := m.shardOf(h)
 	s.mu.Lock()
 	s.examineOwed(t, m)
-	held, b := s.table.slot(h), balance{last: s.floor}
+	held, b := s.table.fetch(h), balance{last: s.floor}
 	switch {
 	case held != nil && held.edition() == e.index:
 		b = held.balance()
@@ -62,8 +62,17 @@ func (m *Memory) usual(c *Charge) *edition {
 // examineOwed examines what the takes that were admitted owe, for several of them together: the slots that come next are seldom
 // in the processor's caches. Refusals owe nothing.
 func (s *shard) examineOwed(now int64, m *Memory) {
-	if s.owing >= together {
-		s.owing = 0
-		s.dropFull(together*examined, now, m)
+	if s.owing >= s.pause {
+		s.examine(now, m)
+	}
+}
+
+// examine examines the next slots, and waits for twice as many takes next time if none of them was full.
+func (s *shard) examine(now int64, m *Memory) {
+	before := s.dropped
+	s.dropFull(together*examined, now, m)
+	s.owing, s.pause = 0, min(2*s.pause, longestPause)
+	if s.dropped > before || s.pause == 0 {
+		s.pause = together
 	}
 }

@@ -14,8 +14,10 @@ const (
 	// the share of keys that are full and not yet found low enough for the table to shrink.
 	examined            = 1
 	examinedByNewcomers = 8
-	// together is for how many takes, of the usual kind, a shard examines slots at once.
-	together = 8
+	// together is for how many takes, of the usual kind, a shard examines slots at once while it finds some to drop, and
+	// longestPause after how many it examines as many when it finds none.
+	together     = 8
+	longestPause = 8 * together
 	// examinedWhenFull is how many a newcomer examines that finds no room.
 	examinedWhenFull = 16
 	// grace is for how long a balance must have been full before it is dropped. Times that callers took before
@@ -29,9 +31,10 @@ type shard struct {
 
 	mu    sync.Mutex
 	table table
-	count int // how many keys there are
-	hand  int // the slot to be examined next
-	owing int // takes since slots were examined last, see examineInTurn
+	count int   // how many keys there are
+	hand  int   // the slot to be examined next
+	owing int32 // takes since slots were examined last, see examineOwed
+	pause int32 // for how many takes it is then
 	// floor is the latest time at which a dropped balance is known to have been full. Nobody's time is before it, or
 	// a caller that took its now earlier could see a balance full that was not yet.
 	floor int64

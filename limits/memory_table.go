@@ -97,6 +97,24 @@ func (t *table) slot(h digest) *slot {
 	return nil
 }
 
+// fetch is slot, and lets h change places with the key at its home, so that keys which come often are found at once. The
+// other is still found: its search comes by here, and nothing is empty from here to where it goes.
+func (t *table) fetch(h digest) *slot {
+	if len(t.slots) == 0 {
+		return nil
+	}
+	home := &t.slots[t.home(h)]
+	if home.hash == h && !home.empty() {
+		return home
+	}
+	i := t.find(h)
+	if i < 0 {
+		return nil
+	}
+	t.slots[i], *home = *home, t.slots[i]
+	return home
+}
+
 // insert adds a slot that is not there yet to a table of count. Other slots may move.
 func (t *table) insert(s slot, count int) {
 	if (count+1)*5 > len(t.slots)*4 {

@@ -23,11 +23,18 @@ func TestTableHoldsWhatWasPutAndNotWhatWasRemoved(t *testing.T) {
 			if (at >= 0) != ok || ok && tab.slots[at].balance().owed != want {
 				t.Fatalf("%v is at %d, want %v %d", k, at, ok, want)
 			}
+			if !ok && tab.fetch(k) != nil {
+				t.Fatalf("%v is fetched and not there", k)
+			}
 			switch {
 			case !ok:
 				tab.insert(filled(k, 1<<(n%32), balance{owed: int64(n)}), len(held))
 				held[k] = int64(n)
-			case n%3 > 0:
+			case n%3 == 1:
+				if s := tab.fetch(k); s != &tab.slots[tab.home(k)] || s.balance().owed != want {
+					t.Fatalf("fetched %v with %d, want it at its home with %d", s.hash, s.balance().owed, want)
+				}
+			case n%3 == 2:
 				tab.remove(at)
 				delete(held, k)
 				tab.shrink(len(held))
