@@ -26,6 +26,8 @@ type question struct {
 	debts   bool   // all rules are debts
 	now     string // the time to tell the script
 
+	back []*limits.Verdict // of a refund, what to give back; there are no charges then
+
 	// d is the answer. Refused, if it is wanted, is the answer should somebody else refuse.
 	d       limits.Decision
 	refused *limits.Decision
@@ -44,6 +46,18 @@ type question struct {
 // questions are reused, except those whose callers have gone.
 var questions = sync.Pool{New: func() any { return new(question) }}
 
+// question returns one that asks nothing yet.
+func (s *Store) question(now time.Time) *question {
+	q := questions.Get().(*question)
+	q.d, q.refused, q.back = limits.Decision{}, nil, nil
+	q.debts, q.now = true, ""
+	q.ctx, q.err, q.sent = nil, nil, false
+	if s.clock != nil {
+		q.now = s.clock(now)
+	}
+	return q
+}
+
 // free lets q be reused. It must have been answered, and nobody else have it.
 func (q *question) free() {
 	if !q.gone {
@@ -55,12 +69,7 @@ var errInProcess = errors.New("the rule counts what is in flight; keep it in the
 
 // ask checks charges and finds out which balances they are about.
 func (s *Store) ask(now time.Time, charges []limits.Charge) (*question, error) {
-	q := questions.Get().(*question)
-	done := q.done
-	*q = question{debts: true, done: done}
-	if s.clock != nil {
-		q.now = s.clock(now)
-	}
+	q := s.question(now)
 	q.charges = append(q.fewCharges[:0], charges...)
 	q.of, q.first, q.rules = q.fewOf[:0], q.fewFirst[:0], q.fewRules[:0]
 	for i := range q.charges {

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"encoding/binary"
 	"strconv"
@@ -32,14 +31,12 @@ var bundleText string
 
 var bundles = newScript(bundleText)
 
-// decideFast asks about those queries that are fast, and reports whether these are all and answered.
-func (s *Store) decideFast(ctx context.Context, queries []*query) (all bool) {
-	all = true
-	var made []*bundle
+// bundled makes bundles of those queries that are fast, and returns the others too.
+func (s *Store) bundled(queries []*query) (made []*bundle, others []*query) {
 	var last *bundle
 	for _, c := range queries {
 		if !c.fast() {
-			all = false
+			others = append(others, c)
 			continue
 		}
 		if last == nil || s.apart() || last.queries[0].rows[0].now != c.rows[0].now {
@@ -48,31 +45,26 @@ func (s *Store) decideFast(ctx context.Context, queries []*query) (all bool) {
 		}
 		last.queries = append(last.queries, c)
 	}
-	jobs := make([]*job, len(made))
-	for i, b := range made {
-		b.fill(s)
-		jobs[i] = &b.job
-	}
-	s.perform(ctx, jobs)
-	for _, b := range made {
-		err := b.job.err
-		if has(err, "CROSSSLOT") && len(b.queries) > 1 { // a cluster behind a client that does not look like one; nothing has happened
-			s.scattered.Store(true)
-			for _, c := range b.queries {
-				s.decideFast(ctx, []*query{c})
-			}
-			err = nil
-		} else if err == nil {
-			err = b.read(s)
-		}
+	return made, others
+}
+
+// settle leaves in each query how it went.
+func (b *bundle) settle(s *Store) {
+	err := b.job.err
+	if len(b.queries) > 1 && has(err, "CROSSSLOT") { // a cluster behind a client that does not look like one; nothing has happened
+		s.scattered.Store(true)
 		for _, c := range b.queries {
-			if err != nil {
-				c.err = err
-			}
-			all = all && !c.slow
+			c.again = true
 		}
+		return
 	}
-	return all
+	if err == nil {
+		err = b.read()
+	}
+	for _, c := range b.queries {
+		c.err = err
+		c.again = err == nil && c.slow
+	}
 }
 
 // apart reports whether different clients' keys cannot be in one call.
@@ -142,7 +134,7 @@ func oneMore(run, next []byte) bool {
 }
 
 // read works out the decisions from the answer, and holds them against what the script did.
-func (b *bundle) read(s *Store) error {
+func (b *bundle) read() error {
 	reply, err := b.job.strings()
 	if err != nil {
 		return err

@@ -59,6 +59,15 @@ type shape struct {
 	now      string // that the script is told
 }
 
+// is reports whether charges have the shape. It may say no to some that have.
+func (s *shape) is(charges []limits.Charge, now string) bool {
+	if len(charges) != 1 || s.now != now {
+		return false
+	}
+	c := &charges[0]
+	return s.policies[0] == c.Policy && s.policies[1] == nil && s.keys[0] == c.Key && (s.shadows != 0) == c.Shadow
+}
+
 // place is how a shape begins.
 type place struct {
 	policy *limits.Policy
@@ -69,9 +78,6 @@ func (s *shape) place() place { return place{s.policies[0], s.keys[0]} }
 
 // head returns the parcel of a shape that is on its way or ready.
 func (d *desk) head(of *shape) *parcel {
-	if d.latest != nil && d.latest.shape == *of {
-		return d.latest
-	}
 	for p := d.heads[of.place()]; p != nil; p = p.other {
 		if p.shape == *of {
 			return p
@@ -136,15 +142,21 @@ func shapeOf(charges []limits.Charge, now string) (s shape, ok bool) {
 
 // ask gets q answered, alone or with others.
 func (d *desk) ask(ctx context.Context, q *question, take bool) error {
-	var of shape
-	shaped := false
-	if d.coalesce && take {
-		of, shaped = shapeOf(q.charges, q.now)
-	}
+	alike := d.coalesce && take
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
 		return d.store.decideOne(ctx, q, take)
+	}
+	if last := d.latest; alike && last != nil && last.shape.is(q.charges, q.now) { // what all want is found without a search
+		d.join(last, ctx, q)
+		d.mu.Unlock()
+		return d.wait(ctx, q)
+	}
+	var of shape
+	shaped := false
+	if alike {
+		of, shaped = shapeOf(q.charges, q.now)
 	}
 	if shaped {
 		if head := d.head(&of); head != nil {
@@ -234,8 +246,8 @@ func (d *desk) wait(ctx context.Context, q *question) error {
 		return q.err
 	default:
 	}
-	q.gone = true
-	return &gaveUp{sent: q.sent, err: ctx.Err()}
+	q.gone = true // a refund goes all the same
+	return &gaveUp{sent: q.sent || q.back != nil, err: ctx.Err()}
 }
 
 // landed does, under the lock, what follows when a parcel is no longer on its way: the next in line is ready.
@@ -266,7 +278,7 @@ func (d *desk) next() []*parcel {
 		d.ready = d.ready[1:]
 		kept := p.waiters[:0]
 		for _, q := range p.waiters {
-			if !q.gone {
+			if !q.gone || q.back != nil {
 				q.sent = true
 				kept = append(kept, q)
 			}
@@ -380,6 +392,9 @@ func deadline(batch []*parcel) (context.Context, context.CancelFunc) {
 	for _, p := range batch {
 		for _, q := range p.waiters {
 			at, ok := q.ctx.Deadline()
+			if q.back != nil {
+				at, ok = time.Now().Add(lateRefund), true
+			}
 			if !ok {
 				return context.Background(), func() {}
 			}

@@ -192,3 +192,69 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 }
+
+// TestPeeksAndRefundsShareMessages: whatever comes while all lanes are taken is one message.
+func TestPeeksAndRefundsShareMessages(t *testing.T) {
+	s, p, g, open := heldDesk(t, Config{})
+	open()
+	await(t, "the lane is free", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	var taken []limits.Decision
+	for i := range 10 {
+		d, err := s.Take(ctx, time.Time{}, one(p, fmt.Sprint("back", i), 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, d)
+	}
+	if err := s.Refund(ctx, time.Time{}, taken[9]); err != nil { // from now on the server knows that script too
+		t.Fatal(err)
+	}
+	taken = taken[:9]
+	open = g.close()
+	var all sync.WaitGroup
+	for i := range lanes {
+		all.Go(func() { _, _ = s.Take(ctx, time.Time{}, one(p, fmt.Sprint("lane", i), 1)) })
+		await(t, "it is on its way", func() bool { return g.sent() == i+1 })
+	}
+	leaving, leave := context.WithCancel(ctx)
+	for i, d := range taken {
+		all.Go(func() {
+			switch {
+			case i == 0: // its caller leaves
+				wants(t, s.Refund(leaving, time.Time{}, d), Cancelled, "may have been carried out")
+			default:
+				if err := s.Refund(ctx, time.Time{}, d); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		all.Go(func() {
+			if d, err := s.Peek(ctx, time.Time{}, one(p, fmt.Sprint("look", i), 1)); err != nil || d.At(0).Remaining != 9 {
+				t.Errorf("peek: remaining %d, %v", d.At(0).Remaining, err)
+			}
+		})
+	}
+	await(t, "all wait", func() bool { return s.desk.waiting() == 18 })
+	leave()
+	await(t, "one has left", func() bool {
+		s.desk.mu.Lock()
+		defer s.desk.mu.Unlock()
+		for _, p := range s.desk.ready {
+			if p.waiters[0].gone {
+				return true
+			}
+		}
+		return false
+	})
+	open()
+	all.Wait()
+	await(t, "all is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	if n := g.sent(); n > lanes+1 {
+		t.Errorf("%d messages, want %d", n, lanes+1)
+	}
+	for i := range taken {
+		if d, err := s.Peek(ctx, time.Time{}, one(p, fmt.Sprint("back", i), 1)); err != nil || d.At(0).Remaining != 9 {
+			t.Errorf("after the refund: remaining %d, %v; want 9, and 1 is asked about", d.At(0).Remaining, err)
+		}
+	}
+}

@@ -30,15 +30,17 @@
 // Decisions about the same balances that come while a call about them is on its way go together in the next, and are
 // granted in the order in which they came. Those about different balances that come while others are on their way are one
 // message, and where all rules are buckets that drain, and there is no cluster, one run of a script, which costs Redis less
-// than half of what a run for each would. So a key that all want costs one call at a time, however many want it. It is exact,
+// than half of what a run for each would. Peeks and refunds share messages as well. So a key that all want costs one call at a time, however many want it. It is exact,
 // has no timer, and nobody waits for others to come. Config.NoCoalescing and Config.NoPipelining switch it off.
 //
 // # Hot keys
 //
-// Two wrappers spare Redis more calls, and are a choice. A [Refusals] remembers for a second at most what was refused, so that a
+// Wrappers spare Redis more calls, and are a choice. A [Refusals] remembers for a second at most what was refused, so that a
 // flood of what is over its limit is answered from memory. A [Leases] takes blocks ahead for the policies that allow that, and
 // spends them without asking: what a bucket admits over a span can then be more than its rule by what lay in blocks as the span
-// began, and an instance may refuse what lies unused with another. Put a Leases on a Refusals on a Guard on a Store.
+// began, and an instance may refuse what lies unused with another. An [Async] goes further: it decides by what it last heard, and tells
+// Redis several times a second what it has admitted; see there for how much that can be. Put an Async on a Leases on a Refusals on a
+// Guard on a Store.
 //
 // # At most one charge
 //

@@ -29,7 +29,7 @@ func (anew) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
 		if err == nil {
-			return conn, nil
+			return lean(conn), nil
 		}
 		return unreachable{fmt.Errorf("nobody there: %w", dialError(network, err))}, nil // the client unwraps once
 	}

@@ -8,25 +8,29 @@ import (
 	"github.com/spillway-go/spillway/limits"
 )
 
-// query is decisions about the same balances, in the order in which they were asked for. There is one way to decide that knows
+// query is decisions about the same balances, in the order in which they were asked for, or one refund. There is one way to decide that knows
 // every rule, with a run of a script for each query, and one for most that is much faster: see bundle.
 type query struct {
 	rows []*question // that differ in nothing but costs
 	take bool
 
-	err  error // why there is no answer
-	slow bool  // the fast way has found that it is not for this
+	err   error // why there is no answer
+	slow  bool  // the fast way has found that it is not for this
+	again bool  // nothing was decided, for it has to be asked about in another way
 }
 
 // fast reports whether a bundle may try it: all rules are debts, each of a balance of its own.
 func (c *query) fast() bool {
 	q := c.rows[0]
-	return !c.slow && q.debts && len(q.first) == len(q.charges) && len(q.charges) <= inline
+	return !c.slow && q.back == nil && q.debts && len(q.first) == len(q.charges) && len(q.charges) <= inline
 }
 
 // job is the run of the script that decides it the slow way.
 func (c *query) job(s *Store) *job {
 	q := c.rows[0]
+	if q.back != nil {
+		return q.undoing(s)
+	}
 	args := make([]any, 3, 6+(1+perRule)*len(q.first)+len(q.charges)+2*(1+len(q.charges)))
 	for _, i := range q.first {
 		args = append(args, s.key(q.charges[i].Policy.Name(), q.charges[i].Key))
@@ -82,25 +86,40 @@ func flag(b bool) string {
 	return "0"
 }
 
-// decideAll asks Redis about queries in one message, and leaves in each how that went.
+// decideAll asks Redis about queries in one message, and leaves in each how that went. What turns out to need another way is asked
+// about in a second one.
 func (s *Store) decideAll(ctx context.Context, queries ...*query) {
-	if s.decideFast(ctx, queries) {
-		return
-	}
-	var slow []*query
+	s.message(ctx, queries)
+	var again []*query
 	for _, c := range queries {
-		if c.err == nil && !c.fast() {
-			slow = append(slow, c)
+		if c.again {
+			c.again = false
+			again = append(again, c)
 		}
 	}
-	jobs := make([]*job, len(slow))
-	for i, c := range slow {
-		jobs[i] = c.job(s)
+	if len(again) > 0 {
+		s.message(ctx, again)
+	}
+}
+
+// message asks about queries in one message.
+func (s *Store) message(ctx context.Context, queries []*query) {
+	bundles, slow := s.bundled(queries)
+	jobs := make([]*job, 0, len(bundles)+len(slow))
+	for _, b := range bundles {
+		b.fill(s)
+		jobs = append(jobs, &b.job)
+	}
+	for _, c := range slow {
+		jobs = append(jobs, c.job(s))
 	}
 	s.perform(ctx, jobs)
+	for _, b := range bundles {
+		b.settle(s)
+	}
 	for i, c := range slow {
 		var reply []any
-		if reply, c.err = jobs[i].list(); c.err == nil {
+		if reply, c.err = jobs[len(bundles)+i].list(); c.err == nil {
 			c.err = c.read(s, reply)
 		}
 	}
@@ -115,6 +134,9 @@ func (c *query) decide(ctx context.Context, s *Store) error {
 // read takes a reply apart, works out each decision from what was found, and holds them against what the script did.
 func (c *query) read(s *Store, reply []any) error {
 	q, n := c.rows[0], numbers{rest: reply}
+	if q.back != nil {
+		return q.undone(s, reply)
+	}
 	now := n.next()
 	if now == -2 {
 		if k := n.next() - 1; k >= 0 && k < int64(len(q.first)) {

@@ -67,29 +67,38 @@ func (s *Store) giveBack(ctx context.Context, now time.Time, back []*limits.Verd
 	return errors.Join(errs...)
 }
 
+// giveBackTogether refunds verdicts that one call can be about.
 func (s *Store) giveBackTogether(ctx context.Context, now time.Time, back []*limits.Verdict) error {
-	args := make([]any, 3, 4+3*len(back))
-	for _, v := range back {
-		args = append(args, s.key(v.Policy.Name(), v.Key))
-	}
-	told := ""
-	if s.clock != nil {
-		told = s.clock(now)
-	}
-	args = append(args, told)
-	for _, v := range back {
-		args = append(args, strconv.FormatInt(v.Cost, 10), strconv.FormatInt(v.Taken, 10))
-	}
-	reply, err := s.run(ctx, refund, len(back), args)
-	if err != nil {
+	q := s.question(now)
+	q.back = back
+	if err := s.answer(ctx, q, false); err != nil {
 		return err
 	}
+	q.free()
+	return nil
+}
+
+// undoing is the run of the script that gives back.
+func (q *question) undoing(s *Store) *job {
+	args := make([]any, 3, 4+3*len(q.back))
+	for _, v := range q.back {
+		args = append(args, s.key(v.Policy.Name(), v.Key))
+	}
+	args = append(args, q.now)
+	for _, v := range q.back {
+		args = append(args, strconv.FormatInt(v.Cost, 10), strconv.FormatInt(v.Taken, 10))
+	}
+	return &job{script: refund, keys: len(q.back), args: args}
+}
+
+// undone reads what the script answers.
+func (q *question) undone(s *Store, reply []any) error {
 	n := numbers{rest: reply}
 	switch bad := n.next(); {
-	case n.bad || bad < 0 || bad > int64(len(back)):
-		return fmt.Errorf("the script answered %v, which is not what it was asked", reply)
+	case n.bad || bad < 0 || bad > int64(len(q.back)):
+		return strange(reply)
 	case bad > 0:
-		v := back[bad-1]
+		v := q.back[bad-1]
 		return &wrongValue{s.key(v.Policy.Name(), v.Key)}
 	}
 	return nil

@@ -87,13 +87,15 @@ func checkPrefix(prefix string) error {
 }
 
 // Take implements limits.Store. The time is the server's, whatever now says.
-func (s *Store) Take(ctx context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
-	return s.decide(ctx, "take", now, charges, limits.Take)
+func (s *Store) Take(ctx context.Context, now time.Time, charges []limits.Charge) (d limits.Decision, err error) {
+	err = s.decide(ctx, "take", now, charges, limits.Take, &d)
+	return d, err
 }
 
 // Peek implements limits.Store. The time is the server's, whatever now says.
-func (s *Store) Peek(ctx context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
-	return s.decide(ctx, "peek", now, charges, limits.Look)
+func (s *Store) Peek(ctx context.Context, now time.Time, charges []limits.Charge) (d limits.Decision, err error) {
+	err = s.decide(ctx, "peek", now, charges, limits.Look, &d)
+	return d, err
 }
 
 // Close waits for the calls that are on their way for several callers at once. It does not close the client. A closed store
@@ -103,31 +105,33 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// decide answers a Take or a Peek.
-func (s *Store) decide(ctx context.Context, op string, now time.Time, charges []limits.Charge, effect limits.Effect) (limits.Decision, error) {
+// decide answers a Take or a Peek in d, which is empty and stays so if there is an error.
+func (s *Store) decide(ctx context.Context, op string, now time.Time, charges []limits.Charge, effect limits.Effect, d *limits.Decision) error {
 	if err := ctx.Err(); err != nil {
-		return limits.Decision{}, &Error{Kind: Cancelled, Op: op, Err: err}
+		return &Error{Kind: Cancelled, Op: op, Err: err}
 	}
 	q, err := s.ask(now, charges)
 	if err != nil {
-		return limits.Decision{}, &Error{Kind: Malformed, Op: op, Err: err}
+		return &Error{Kind: Malformed, Op: op, Err: err}
 	}
 	switch {
 	case len(charges) == 0:
-		return limits.Decision{Allowed: true, Source: limits.FromRedis}, nil
+		*d = limits.Decision{Allowed: true, Source: limits.FromRedis}
+		return nil
 	case s.cluster && !q.together():
-		d, err := s.decideApart(ctx, now, charges, effect)
+		all, err := s.decideApart(ctx, now, charges, effect)
 		if err != nil {
-			return limits.Decision{}, failed(ctx, op, err)
+			return failed(ctx, op, err)
 		}
-		return d, nil
+		*d = all
+		return nil
 	}
 	if err := s.answer(ctx, q, effect == limits.Take); err != nil {
-		return limits.Decision{}, failed(ctx, op, err)
+		return failed(ctx, op, err)
 	}
-	d := q.d
+	*d = q.d
 	q.free()
-	return d, nil
+	return nil
 }
 
 // answer gets q answered.
