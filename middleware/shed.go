@@ -130,8 +130,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	visit, err := h.edge.Enter(w, r, outer, h.cfg.hints(r))
-	if err != nil {
+	var visit edge.Visit
+	if err := h.edge.Enter(&visit, w, r, outer, h.cfg.hints(r)); err != nil {
 		h.refuse(w, r, err)
 		return
 	}
@@ -143,16 +143,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refuse answers, or lets the application do it.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	rejection := h.edge.Rejection(r, err)
-	if h.cfg.Render == nil || rejection == nil {
-		h.edge.Refuse(w, r, err)
-		return
+	if h.cfg.Render != nil && rejection != nil {
+		answer := h.edge.Head(w.Header(), r, rejection)
+		own := &rendered{ResponseWriter: w}
+		if h.cfg.Render(own, r, rejection, answer.Problem); own.wrote {
+			return
+		}
 	}
-	problem := h.edge.Head(w.Header(), r, rejection)
-	own := &rendered{ResponseWriter: w}
-	h.cfg.Render(own, r, rejection, problem)
-	if !own.wrote {
-		h.edge.Refuse(w, r, err)
-	}
+	h.edge.Refuse(w, r, rejection)
 }
 
 // rendered knows whether anything was written.

@@ -104,8 +104,8 @@ func (cfg Config) ToMiddleware() (echo.MiddlewareFunc, error) {
 			if e.Passes(outer) || cfg.Skipper != nil && cfg.Skipper(c) {
 				return next(c)
 			}
-			visit, err := e.Enter(c.Response().Writer, c.Request(), outer, cfg.hints(c))
-			if err != nil {
+			var visit edge.Visit
+			if err := e.Enter(&visit, c.Response().Writer, c.Request(), outer, cfg.hints(c)); err != nil {
 				return cfg.refuse(e, c, err)
 			}
 			return run(c, next, &visit)
@@ -170,11 +170,14 @@ func (cfg *Config) refuse(e *edge.Edge, c echo.Context, err error) error {
 		c.Response().WriteHeader(edge.StatusGone)
 		return nil
 	}
-	problem := e.Head(c.Response().Header(), c.Request(), rejection)
+	answer := e.Head(c.Response().Header(), c.Request(), rejection)
 	if cfg.Render != nil {
-		return cfg.Render(c, rejection, problem)
+		return cfg.Render(c, rejection, answer.Problem)
 	}
-	// A page is written here; the error is for those further out, and Echo's handler leaves alone what is committed.
-	e.Page(c.Response(), c.Request(), rejection)
-	return &echo.HTTPError{Code: problem.Status, Message: problem, Internal: rejection}
+	// A page is written here, and what Echo's own handler would send; the error is for those further out, and that handler leaves alone
+	// what is committed.
+	if !e.Page(c.Response(), c.Request(), answer) && foreseeable(c) {
+		write(c, answer)
+	}
+	return &echo.HTTPError{Code: answer.Problem.Status, Message: answer.Value, Internal: rejection}
 }

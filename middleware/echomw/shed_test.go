@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -208,5 +211,47 @@ func TestEchosWriterIsPutBack(t *testing.T) {
 	}
 	if call(e, "GET", "/replaces"); after != another {
 		t.Errorf("another's writer became %T", after)
+	}
+}
+
+// What is written here is what Echo's own handler would have sent; where it is in doubt what that is, Echo writes it.
+func TestAnswersAreThoseOfEchosHandler(t *testing.T) {
+	answered := func(change func(*echo.Echo), method, path string) (*httptest.ResponseRecorder, bool) {
+		e := echo.New()
+		change(e)
+		committed := false
+		e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				err := next(c)
+				committed = c.Response().Committed
+				return err
+			}
+		}, echomw.Shed(open(t, shed.Config{Limits: []shed.Limit{bucket("per-client", 0)}})))
+		return call(e, method, path), committed
+	}
+	byEcho := func(e *echo.Echo) {
+		e.HTTPErrorHandler = func(err error, c echo.Context) { e.DefaultHTTPErrorHandler(err, c) }
+	}
+	for _, method := range []string{"GET", "HEAD"} {
+		want, committed := answered(byEcho, method, "/")
+		if committed {
+			t.Errorf("%s: an application's own handler finds the response committed", method)
+		}
+		got, committed := answered(func(*echo.Echo) {}, method, "/")
+		if !committed || got.Code != want.Code || got.Body.String() != want.Body.String() || !maps.EqualFunc(got.Header(), want.Header(), slices.Equal) {
+			t.Errorf("%s: %d %q %v, committed %t; want %d %q %v", method, got.Code, got.Body, got.Header(), committed, want.Code, want.Body, want.Header())
+		}
+	}
+	for why, change := range map[string]func(*echo.Echo){
+		"debugging":                   func(e *echo.Echo) { e.Debug = true },
+		"an encoder of the app's own": func(e *echo.Echo) { e.JSONSerializer = struct{ echo.DefaultJSONSerializer }{} },
+	} {
+		w, committed := answered(change, "GET", "/")
+		if refused(t, w, shed.CostTooLarge); committed {
+			t.Errorf("%s: committed", why)
+		}
+	}
+	if w, committed := answered(func(*echo.Echo) {}, "GET", "/?pretty"); committed || !strings.Contains(w.Body.String(), "\n  ") {
+		t.Errorf("committed %t, %q", committed, w.Body)
 	}
 }

@@ -34,7 +34,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	h.rec.hijacked = true
 	h.rec.permit.Detach()
-	if o := h.rec.out; o != nil && o.upgrades && len(o.messages) > 0 {
+	if o := h.rec.rarities().out; o != nil && o.upgrades && len(o.messages) > 0 {
 		return converse(o.ctx, conn, rw, o.messages)
 	}
 	return conn, rw, nil

@@ -58,8 +58,8 @@ func (a *Account) SetCost(cost int64) bool {
 		return false
 	}
 	rec := a.rec
-	if rec.costs != nil {
-		rec = rec.costs
+	if costs := rec.rarities().costs; costs != nil {
+		rec = costs
 	}
 	rec.cost.Store(weighed(cost))
 	return true

@@ -35,7 +35,8 @@ type Edge struct {
 	classify   func(r *http.Request, status int) shed.Outcome
 	settle     func(r *http.Request, status int, end *shed.Ending)
 	pumpkin    interface{ Rev() string }
-	fields     *fields // nil if quotas are not shown
+	fields     *fields   // nil if quotas are not shown
+	waits      spellings // of Retry-After
 	legacy     Legacy
 	html       bool
 	beforeAuth bool
@@ -75,7 +76,7 @@ func (e *Edge) Outer(w http.ResponseWriter) Outer { return Outer{admitted(w, e.s
 // Passes reports whether a request goes straight to its handler, because it has been admitted further out and nothing was left to
 // be done.
 func (e *Edge) Passes(outer Outer) bool {
-	return outer.rec != nil && (outer.rec.pending == nil || e.beforeAuth)
+	return outer.rec != nil && (outer.rec.rarities().pending == nil || e.beforeAuth)
 }
 
 // preflight reports whether r asks, for a browser, whether another request may be sent. The browser sends it on its own and
@@ -109,11 +110,12 @@ type Hints struct {
 	Cost      int64  // what it weighs; 0 or less means the route's
 }
 
-// Enter asks whether r may run and waits where it must. The error is for Refuse or Rejection.
-func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints Hints) (Visit, error) {
+// Enter asks whether r may run and waits where it must; it fills in v, which must be zero. The error is for Refuse or Rejection.
+func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Outer, hints Hints) error {
 	if outer.rec != nil {
-		return e.extend(w, r, outer.rec, hints)
+		return e.extend(v, w, r, outer.rec, hints)
 	}
+	v.Writer, v.Request = w, r
 	header := w.Header()
 	if e.pumpkin != nil {
 		header.Set("Pumpkin-Rev", e.pumpkin.Rev())
@@ -124,7 +126,7 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 	exempt := route.exempt || preflight(r)
 	id := seen.who.Identify(r, hints.Principal)
 	if exempt && seen.who.Exempts(id.Peer) {
-		return Visit{Writer: w, Request: r}, nil
+		return nil
 	}
 	req := shed.Request{
 		Client: id.Client, By: id.By, Anonymous: id.Anonymous, IP: id.IP, Route: route.name, Exempt: exempt,
@@ -140,18 +142,17 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 		req.Amounts = append(req.Amounts, shed.Amount{Unit: shed.ResponseBytes, N: toll})
 	}
 	permit, err := e.shedder.Admit(r.Context(), req)
-	if err != nil && unread(r) {
-		// Without this the connection would stay for as long as the client takes to send what nobody reads.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	if err != nil {
+		leaveUnread(w, r)
+		return err
 	}
-	if err != nil || exempt {
-		return Visit{Writer: w, Request: r, permit: permit}, err
+	v.permit = permit
+	if exempt {
+		return nil
 	}
-	v := Visit{
-		edge: e, permit: permit, sample: !route.longLived,
-		settles: seen.partly || seen.bodies || seen.responses || e.settle != nil || route.costField != "",
-		tolled:  seen.responses && r.Method != http.MethodHead,
-	}
+	v.edge, v.sample = e, !route.longLived
+	v.settles = seen.partly || seen.bodies || seen.responses || e.settle != nil || route.costField != ""
+	v.tolled = seen.responses && r.Method != http.MethodHead
 	rec := &recorder{shedder: e.shedder, permit: permit, route: route, tunnel: r.Method == http.MethodConnect}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
 		e.show(header, seen, &rec.quota, verdicts, false)
@@ -162,21 +163,29 @@ func (e *Edge) Enter(w http.ResponseWriter, r *http.Request, outer Outer, hints 
 	showShadowGate(header, permit.WouldRefuse())
 	if e.beforeAuth {
 		pending := req // a copy, so that only then it is kept on the heap
-		rec.pending = &pending
+		rec.rare = &rarities{pending: &pending}
 	}
 	if seen.bodies && r.ContentLength > 0 && r.Body != nil {
 		v.body = &counted{ReadCloser: r.Body}
 		r.Body = v.body
 	}
-	e.attach(&v, w, r, seen, rec, &req)
+	e.attach(v, w, r, seen, rec, &req)
 	v.rec = rec
-	return v, nil
+	return nil
+}
+
+// leaveUnread ends the connection of a refused request whose body would have to be read first: otherwise it would stay for as long as
+// the client takes to send what nobody reads.
+func leaveUnread(w http.ResponseWriter, r *http.Request) {
+	if unread(r) {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	}
 }
 
 // extend completes what a middleware further out has begun, now that it is known who asks.
-func (e *Edge) extend(w http.ResponseWriter, r *http.Request, outer *recorder, hints Hints) (Visit, error) {
-	req, seen := *outer.pending, e.view.Load()
-	outer.pending = nil
+func (e *Edge) extend(v *Visit, w http.ResponseWriter, r *http.Request, outer *recorder, hints Hints) error {
+	req, seen := *outer.rare.pending, e.view.Load()
+	outer.rare.pending = nil
 	id := seen.who.Identify(r, hints.Principal)
 	req.Client, req.By, req.Anonymous, req.IP = id.Client, id.By, id.Anonymous, id.IP
 	req.Plan, req.Stage = cmp.Or(hints.Plan, id.Plan), shed.AfterNames
@@ -185,10 +194,8 @@ func (e *Edge) extend(w http.ResponseWriter, r *http.Request, outer *recorder, h
 	}
 	shown, watched := len(outer.permit.Verdicts()), len(outer.permit.Shadows())
 	if err := outer.permit.Extend(r.Context(), req); err != nil {
-		if unread(r) {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
-		}
-		return Visit{Writer: w, Request: r}, err
+		leaveUnread(w, r)
+		return err
 	}
 	if verdicts := outer.permit.Verdicts()[shown:]; len(verdicts) > 0 {
 		e.show(w.Header(), seen, new([2]string), verdicts, false)
@@ -196,9 +203,9 @@ func (e *Edge) extend(w http.ResponseWriter, r *http.Request, outer *recorder, h
 	if shadows := outer.permit.Shadows()[watched:]; len(shadows) > 0 {
 		showShadows(w.Header(), shadows)
 	}
-	var v Visit
-	e.attach(&v, w, r, seen, &recorder{shedder: e.shedder, permit: outer.permit, route: unmatched, costs: outer}, &req)
-	return v, nil
+	rec := &recorder{shedder: e.shedder, permit: outer.permit, route: unmatched, rare: &rarities{costs: outer}}
+	e.attach(v, w, r, seen, rec, &req)
+	return nil
 }
 
 // attach puts what counts and paces around the request and its response.
@@ -207,7 +214,12 @@ func (e *Edge) attach(v *Visit, w http.ResponseWriter, r *http.Request, seen *vi
 		e.pace(r, *req, rec.permit)
 	}
 	if seen.responses || seen.messages {
-		rec.out = e.newOut(w, r, seen, *req, rec.permit)
+		if out := e.newOut(w, r, seen, *req, rec.permit); out != nil {
+			if rec.rare == nil {
+				rec.rare = new(rarities)
+			}
+			rec.rare.out = out
+		}
 	}
 	v.Writer, v.Request = record(w, rec), r
 	if seen.byHand || e.accounts {

@@ -1,12 +1,9 @@
 package edge
 
 import (
-	"maps"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/spillway-go/spillway/limits"
 )
@@ -24,39 +21,42 @@ const maxInteger = 999_999_999_999_999
 // fields writes what rules have to say. RateLimit-Policy is the same from response to response, so its members are kept for each
 // policy, and so is what every member of RateLimit begins with.
 type fields struct {
-	known atomic.Pointer[map[*limits.Policy]*member]
-	mu    sync.Mutex // held while a copy with one more policy is made
-	lists ready[string]
+	members ready[*limits.Policy, *member] // policies that a reload has replaced are forgotten when there are too many
+	lists   ready[string, string]
 }
 
 // member is what stays the same about one policy.
 type member struct {
 	policy string // the whole member of RateLimit-Policy
 	state  string // the beginning of that of RateLimit, up to the value of r
+	recent spellings
 }
 
 // of returns the member of p.
 func (f *fields) of(p *limits.Policy, units map[string]string) *member {
-	if known := f.known.Load(); known != nil {
-		if m := (*known)[p]; m != nil {
-			return m
-		}
+	if m := f.members.all()[p]; m != nil {
+		return m
 	}
-	return f.add(p, units)
+	return f.members.keep(p, &member{
+		policy: string(appendPolicy(nil, p, units)), state: string(append(appendString(nil, p.Name()), ";r="...)),
+	})
 }
 
-// add makes the member of p. Policies that a reload has replaced are forgotten when there are too many.
-func (f *fields) add(p *limits.Policy, units map[string]string) *member {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	next := map[*limits.Policy]*member{}
-	if old := f.known.Load(); old != nil && len(*old) < maxReady {
-		maps.Copy(next, *old)
+// line returns the member of RateLimit that says what v does.
+func (m *member) line(v *limits.Verdict, refused bool) string {
+	remaining, seconds := stateOf(v, refused)
+	few := remaining < int64(len(m.recent)) // those that come back are refused with the same numbers, and small buckets have few of them
+	if few {
+		if text, ok := m.recent.find(remaining, seconds); ok {
+			return text
+		}
 	}
-	m := &member{string(appendPolicy(nil, p, units)), string(append(appendString(nil, p.Name()), ";r="...))}
-	next[p] = m
-	f.known.Store(&next)
-	return m
+	var buf [96]byte
+	text := string(appendState(append(buf[:0], m.state...), remaining, seconds))
+	if few {
+		m.recent.keep(remaining, seconds, text)
+	}
+	return text
 }
 
 // set adds both fields for all verdicts of a decision. Their values are kept in place, which belongs to the response from
@@ -65,8 +65,7 @@ func (f *fields) set(header http.Header, place *[2]string, verdicts []limits.Ver
 	before := header[policyField]
 	if len(verdicts) == 1 && before == nil {
 		m := f.of(verdicts[0].Policy, units)
-		var buf [96]byte
-		place[0], place[1] = m.policy, string(appendState(append(buf[:0], m.state...), &verdicts[0], refused))
+		place[0], place[1] = m.policy, m.line(&verdicts[0], refused)
 	} else if !f.list(place, before, verdicts, units, refused) {
 		return
 	}
@@ -92,12 +91,13 @@ func (f *fields) list(place *[2]string, before []string, verdicts []limits.Verdi
 		}
 		m := f.of(v.Policy, units)
 		policies = append(policies, m.policy...)
-		states = appendState(append(states, m.state...), v, refused)
+		remaining, seconds := stateOf(v, refused)
+		states = appendState(append(states, m.state...), remaining, seconds)
 	}
 	if len(policies) == 0 {
 		return false
 	}
-	line, ok := f.lists.find(policies)
+	line, ok := f.lists.all()[string(policies)]
 	if !ok {
 		line = string(policies)
 		f.lists.keep(line, line)
@@ -133,17 +133,22 @@ func appendPolicy(b []byte, p *limits.Policy, units map[string]string) []byte {
 	return b
 }
 
-// appendState adds what is left and the seconds until that changes: of a rule that refuses, until the same request would
+// stateOf returns what is left and the seconds until that changes: of a rule that refuses, until the same request would
 // fit; otherwise until the quota next grows. Next to a refusal, rules that did not refuse name no time, for the client
 // shall wait for those that did.
-func appendState(b []byte, v *limits.Verdict, refused bool) []byte {
-	b = appendInteger(b, v.Remaining)
+func stateOf(v *limits.Verdict, refused bool) (remaining, seconds int64) {
 	wait := v.NextAfter
 	if refused {
 		wait = v.RetryAfter
 	}
-	if wait > 0 {
-		b = appendInteger(append(b, ";t="...), ceilSeconds(wait))
+	return v.Remaining, ceilSeconds(wait)
+}
+
+// appendState adds the values of a member of RateLimit; no seconds are no word on them.
+func appendState(b []byte, remaining, seconds int64) []byte {
+	b = appendInteger(b, remaining)
+	if seconds > 0 {
+		b = appendInteger(append(b, ";t="...), seconds)
 	}
 	return b
 }

@@ -187,24 +187,24 @@ func TestMembersOfPoliciesThatAreGoneAreForgotten(t *testing.T) {
 			}
 		}
 	}
-	if n := len(*f.known.Load()); n > maxReady {
+	if n := len(f.members.all()); n > maxReady {
 		t.Errorf("%d are kept, at most %d may", n, maxReady)
 	}
 }
 
 func TestWhatIsRememberedIsBounded(t *testing.T) {
-	var r ready[int]
+	var r ready[string, int]
 	for i := range 10 * maxReady {
-		key := []byte{byte(i), byte(i >> 8)}
-		if _, ok := r.find(key); ok {
+		key := string([]byte{byte(i), byte(i >> 8)})
+		if _, ok := r.all()[key]; ok {
 			t.Fatalf("key %d was never kept", i)
 		}
-		r.keep(string(key), i)
-		if v, ok := r.find(key); !ok || v != i {
+		r.keep(key, i)
+		if v, ok := r.all()[key]; !ok || v != i {
 			t.Fatalf("key %d: %d, %v", i, v, ok)
 		}
 	}
-	if n := len(*r.values.Load()); n > maxReady {
+	if n := len(r.all()); n > maxReady {
 		t.Errorf("%d values are kept, at most %d may", n, maxReady)
 	}
 }

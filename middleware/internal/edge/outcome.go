@@ -26,7 +26,7 @@ func Classify(_ *http.Request, status int) shed.Outcome {
 // as it liked, and who left early broke the work off: neither is a sample.
 func (e *Edge) outcome(r *http.Request, rec *recorder, status int) shed.Outcome {
 	if rec.status != 0 {
-		status = rec.status
+		status = int(rec.status)
 	}
 	switch err := r.Context().Err(); {
 	case rec.hijacked, status == http.StatusSwitchingProtocols, r.Method == http.MethodConnect:
@@ -37,7 +37,7 @@ func (e *Edge) outcome(r *http.Request, rec *recorder, status int) shed.Outcome 
 		return shed.Dropped
 	case err != nil:
 		return shed.Ignored
-	case streams(rec.Header()):
+	case rec.streamed, rec.status == 0 && streams(rec.Header()):
 		return shed.Ignored
 	case status == 0:
 		status = http.StatusOK

@@ -42,22 +42,42 @@ type Problem struct {
 	ViolatedPolicies []string `json:"violated-policies,omitempty"`
 }
 
-// answer is a refusal in the form it is sent in. It is shared between requests and never changed.
-type answer struct {
-	problem Problem
-	body    []byte
+// Answer is a refusal in the form it is sent in. It is shared between requests and must not be changed.
+type Answer struct {
+	Problem Problem
+	Value   any    // the Problem, for whom it has to be in an interface
+	Body    []byte // and as it is sent
 	page    page
 }
 
 // answers makes and keeps answers. The zero value knows no header for API keys.
 type answers struct {
-	made      ready[*answer]
+	made      ready[string, *Answer]
+	single    ready[single, *Answer]
 	keyHeader string
 }
 
-// of returns the answer to a rejection. Whatever the document depends on is in the key, and nothing that differs from
-// request to request is in the document, so that refusing costs no encoding.
-func (a *answers) of(r *shed.Rejection) *answer {
+// single is a refusal that one rule alone had a word in.
+type single struct {
+	policy *limits.Policy
+	reason shed.Reason
+}
+
+// of returns the answer to a rejection. Nothing that differs from request to request is in the document, so that refusing costs no
+// encoding.
+func (a *answers) of(r *shed.Rejection) *Answer {
+	if len(r.Verdicts) != 1 || !overQuota(r.Reason) {
+		return a.any(r)
+	}
+	key := single{r.Verdicts[0].Policy, r.Reason}
+	if made := a.single.all()[key]; made != nil {
+		return made
+	}
+	return a.single.keep(key, a.any(r))
+}
+
+// any is of for all rejections: whatever the document depends on is in the key.
+func (a *answers) any(r *shed.Rejection) *Answer {
 	var buf [256]byte
 	key := append(append(append(buf[:0], r.Reason...), 0), r.Rule...)
 	key = append(append(append(append(key, 0), r.Feature...), 0), r.Words...)
@@ -68,18 +88,18 @@ func (a *answers) of(r *shed.Rejection) *answer {
 			}
 		}
 	}
-	if made, ok := a.made.find(key); ok {
+	if made := a.made.all()[string(key)]; made != nil {
 		return made
 	}
 	return a.made.keep(string(key), newAnswer(a.describe(r)))
 }
 
-func newAnswer(p Problem) *answer {
+func newAnswer(p Problem) *Answer {
 	body, err := json.Marshal(p)
 	if err != nil { // a struct of strings and a number cannot fail
 		body = []byte(`{}`)
 	}
-	return &answer{p, append(body, '\n'), newPage(p)}
+	return &Answer{p, p, append(body, '\n'), newPage(p)}
 }
 
 // describe writes the document.

@@ -14,49 +14,36 @@ import (
 // and contexts are cancelled on living clients too, by servers that shut down: those must not take it for success.
 const StatusGone = 499
 
-// Refuse answers a request that Enter has turned away with err. It is the only write to the response.
-func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	rejection := e.Rejection(r, err)
+// Refuse answers a request that was turned away, without a word if rejection is nil: see Rejection. It is the only write to the
+// response.
+func (e *Edge) Refuse(w http.ResponseWriter, r *http.Request, rejection *shed.Rejection) {
 	if rejection == nil {
 		w.WriteHeader(StatusGone)
 		return
 	}
-	a := e.head(w.Header(), r, rejection)
-	if e.wantsPage(r) {
-		e.writePage(w, a)
+	a := e.Head(w.Header(), r, rejection)
+	if e.Page(w, r, a) {
 		return
 	}
-	w.WriteHeader(a.problem.Status)
-	_, _ = w.Write(a.body) // nobody can be told if the client is gone
+	w.WriteHeader(a.Problem.Status)
+	_, _ = w.Write(a.Body) // nobody can be told if the client is gone
 }
 
-// Page writes a refusal whose fields Head has set as a page, if that is what the client wants, and reports whether it did.
-func (e *Edge) Page(w http.ResponseWriter, r *http.Request, rejection *shed.Rejection) bool {
-	if !e.wantsPage(r) {
+// Page writes an answer whose fields Head has set as a page, if that is what the client wants, and reports whether it did.
+func (e *Edge) Page(w http.ResponseWriter, r *http.Request, a *Answer) bool {
+	if !e.html || !PrefersHTML(r) || !e.view.Load().html {
 		return false
 	}
-	e.writePage(w, e.view.Load().answers.of(rejection))
-	return true
-}
-
-func (e *Edge) wantsPage(r *http.Request) bool {
-	return e.html && PrefersHTML(r) && e.view.Load().html
-}
-
-func (e *Edge) writePage(w http.ResponseWriter, a *answer) {
 	h := w.Header()
 	h["Content-Type"] = []string{HTMLContentType}
 	text := a.page.with(h.Get("Retry-After"))
-	w.WriteHeader(a.problem.Status)
+	w.WriteHeader(a.Problem.Status)
 	_, _ = io.WriteString(w, text)
+	return true
 }
 
-// Head sets the fields of a refusal and returns its document, for frameworks that write errors themselves.
-func (e *Edge) Head(header http.Header, r *http.Request, rejection *shed.Rejection) Problem {
-	return e.head(header, r, rejection).problem
-}
-
-func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejection) *answer {
+// Head sets the fields of a refusal and returns what to send with them, for frameworks that write errors themselves.
+func (e *Edge) Head(header http.Header, r *http.Request, rejection *shed.Rejection) *Answer {
 	if len(header) > 0 {
 		// They described a body that is not sent after all.
 		delete(header, "Content-Length")
@@ -74,7 +61,7 @@ func (e *Edge) head(header http.Header, r *http.Request, rejection *shed.Rejecti
 			n, _ := strconv.ParseInt(later[0], 10, 64)
 			seconds = max(seconds, n)
 		}
-		header["Retry-After"] = one(&values.retryAfter, strconv.FormatInt(seconds, 10))
+		header["Retry-After"] = one(&values.retryAfter, e.waits.decimal(seconds))
 	}
 	if rejection.Feature != "" && rejection.Reason == shed.FeatureOff {
 		header["Pumpkin-Feature"] = []string{rejection.Feature}
@@ -99,6 +86,16 @@ type values struct {
 func one(place *[1]string, value string) []string {
 	place[0] = value
 	return place[:1:1]
+}
+
+// decimal returns n as text.
+func (s *spellings) decimal(n int64) string {
+	text, ok := s.find(n, 0)
+	if !ok {
+		text = strconv.FormatInt(n, 10)
+		s.keep(n, 0, text)
+	}
+	return text
 }
 
 // unread reports whether the connection has to be closed because of a body that nobody reads. On HTTP/1.x net/http would

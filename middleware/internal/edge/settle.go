@@ -24,7 +24,7 @@ func ResultOf(status int) shed.Result {
 // settle brings what the request was charged in line with how it ended.
 func (v *Visit) settle(r *http.Request, status int) {
 	if v.rec.status != 0 {
-		status = v.rec.status
+		status = int(v.rec.status)
 	}
 	if status == 0 {
 		if r.Context().Err() != nil {
@@ -36,7 +36,7 @@ func (v *Visit) settle(r *http.Request, status int) {
 	if v.body != nil {
 		end.Amounts = append(end.Amounts, shed.Amount{Unit: shed.RequestBytes, N: v.body.read.Load()})
 	}
-	if o := v.rec.out; o != nil && o.bytes != nil && o.bytes.Paid > 0 || v.tolled && v.rec.out == nil {
+	if o := v.rec.rarities().out; o != nil && o.bytes != nil && o.bytes.Paid > 0 || v.tolled && o == nil {
 		end.Amounts = append(end.Amounts, shed.Amount{Unit: shed.ResponseBytes}) // not even the first byte was written
 	}
 	if v.edge.settle != nil {

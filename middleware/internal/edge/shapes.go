@@ -26,7 +26,7 @@ func record(w http.ResponseWriter, r *recorder) http.ResponseWriter {
 	if _, ok := w.(http.Hijacker); ok {
 		abilities |= hijack
 	}
-	if _, ok := w.(io.ReaderFrom); ok && r.out == nil {
+	if _, ok := w.(io.ReaderFrom); ok && r.rarities().out == nil {
 		abilities |= read
 	}
 	if _, ok := w.(http.Pusher); ok {

@@ -13,17 +13,34 @@ import (
 type recorder struct {
 	http.ResponseWriter
 	shedder  *shed.Shedder
-	permit   shed.Permit   // given back early when the response turns out to be a stream
-	pending  *shed.Request // what is left for a middleware further in to complete; nil if nothing is
-	out      *out          // what the response passes through; nil if nobody counts it
-	route    *route        // tells whether the handler says what the request weighed
-	cost     atomic.Int64  // that, as shed.Ending has it
-	costs    *recorder     // the one that is settled by, if it is further out; nil if it is this one
-	status   int           // the final one; 0 until it is sent
-	tunnel   bool          // the request is a CONNECT
+	permit   shed.Permit  // given back early when the response turns out to be a stream
+	route    *route       // tells whether the handler says what the request weighed
+	cost     atomic.Int64 // that, as shed.Ending has it
+	rare     *rarities    // nil for most requests
+	status   int32        // the final one; 0 until it is sent
+	tunnel   bool         // the request is a CONNECT
+	streamed bool         // the response is an event stream
 	hijacked bool
 
 	quota [2]string // the values of the fields that tell what rules have said, kept here to spare an allocation
+}
+
+// rarities are what a recorder of few requests has to know beside the rest.
+type rarities struct {
+	pending *shed.Request // what is left for a middleware further in to complete; nil if nothing is
+	costs   *recorder     // the one that is settled by, if it is further out; nil if it is this one
+	out     *out          // what the response passes through; nil if nobody counts it
+}
+
+// noRarities is what most recorders have.
+var noRarities rarities
+
+// rarities returns them, for reading only.
+func (w *recorder) rarities() *rarities {
+	if w.rare == nil {
+		return &noRarities
+	}
+	return w.rare
 }
 
 // WriteHeader remembers the status. Informational ones are on the way to it; 101 is final.
@@ -43,32 +60,33 @@ func (w *recorder) begins(status int) {
 	if w.status != 0 {
 		return
 	}
-	w.status = status
+	w.status = int32(status)
 	if w.route.costField != "" {
 		if cost := takeCost(w.Header(), w.route.costField); cost != 0 {
 			w.cost.Store(cost)
 		}
 	}
-	if w.out != nil {
-		w.out.begins(w.Header())
+	if out := w.rarities().out; out != nil {
+		out.begins(w.Header())
 	}
-	if status == http.StatusSwitchingProtocols || w.tunnel && status < 300 || streams(w.Header()) {
+	w.streamed = streams(w.Header())
+	if status == http.StatusSwitchingProtocols || w.tunnel && status < 300 || w.streamed {
 		w.permit.Detach()
 	}
 }
 
 func (w *recorder) Write(b []byte) (int, error) {
 	w.sends()
-	if w.out != nil {
-		return w.out.Write(b)
+	if out := w.rarities().out; out != nil {
+		return out.Write(b)
 	}
 	return w.ResponseWriter.Write(b)
 }
 
 func (w *recorder) WriteString(s string) (int, error) {
 	w.sends()
-	if w.out != nil {
-		return w.out.Write([]byte(s))
+	if out := w.rarities().out; out != nil {
+		return out.Write([]byte(s))
 	}
 	return io.WriteString(w.ResponseWriter, s)
 }

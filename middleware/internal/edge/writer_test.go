@@ -174,7 +174,7 @@ func TestStatusIsTheFinalOneThatWasSent(t *testing.T) {
 	} {
 		rec := &recorder{route: unmatched}
 		w := record(httptest.NewRecorder(), rec)
-		if row.send(w); rec.status != row.want {
+		if row.send(w); int(rec.status) != row.want {
 			t.Errorf("%s: status %d, want %d", row.why, rec.status, row.want)
 		}
 	}

@@ -39,8 +39,11 @@ const (
 	byIP
 )
 
+// words are the ways as the configuration spells them.
+var words = [...]string{"principal", "api_key", "ip"}
+
 // String returns the way as the configuration spells it.
-func (w way) String() string { return [...]string{"principal", "api_key", "ip"}[w] }
+func (w way) String() string { return words[w] }
 
 // Resolver finds out who sent a request. Make one with New.
 type Resolver struct {
