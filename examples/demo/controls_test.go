@@ -217,11 +217,11 @@ func TestNoTokenIsInThePage(t *testing.T) {
 			t.Errorf("%s holds the admin token", path)
 		}
 	}
-	err := fs.WalkDir(os.DirFS("web/assets"), ".", func(name string, e fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("internal/web/assets"), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile("web/assets/" + name)
+		content, err := os.ReadFile("internal/web/assets/" + name)
 		if strings.Contains(strings.ToLower(string(content)), "authorization") {
 			t.Errorf("%s sends credentials", name)
 		}
