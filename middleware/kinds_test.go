@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/shed"
@@ -98,11 +99,7 @@ func TestKindSlowClientHoldsPermit(t *testing.T) {
 		}
 		refused(t, send(t, srv, "GET", "/"), 503, shed.WaitExpired)
 		close(expire)
-		for deadline := time.Now().Add(30 * time.Second); s.Status().InFlight > 0; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the places never came back")
-			}
-		}
+		wait.Until(t, "the places come back", func() bool { return s.Status().InFlight == 0 })
 		allowed(t, send(t, srv, "GET", "/"))
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/testlog"
 )
 
 // gauge is a signal that a test turns.
@@ -35,9 +37,9 @@ func (g *gauge) read() map[string]float64 {
 
 var overload = AutoRule{ID: "overload", Template: "busy", When: map[string]Levels{"pressure": {High: 0.9, Low: 0.5}}}
 
-func busyConfig(log *lockedLog) Config {
+func busyConfig(log *testlog.Log) Config {
 	busy := Entry{Severity: Major, Message: map[string]string{"en": "Busy."}, Features: map[string]Feature{"search": {Off: 1}, "tips": {Off: 0.5}}}
-	return Config{Templates: map[string]Entry{"busy": busy}, Logger: log.logger()}
+	return Config{Templates: map[string]Entry{"busy": busy}, Logger: log.Logger()}
 }
 
 // automated is an instance with automation, in virtual time.
@@ -45,13 +47,13 @@ type automated struct {
 	*Pumpkin
 	*Auto
 	gauge gauge
-	log   *lockedLog
+	log   *testlog.Log
 	start time.Time
 }
 
 func automate(t *testing.T, q Quorum, rules ...AutoRule) *automated {
 	t.Helper()
-	a := &automated{log: new(lockedLog), start: time.Now()}
+	a := &automated{log: new(testlog.Log), start: time.Now()}
 	a.Pumpkin = open(t, busyConfig(a.log))
 	a.gauge.set("pressure", 0.1)
 	a.join(t, q, rules...)
@@ -309,7 +311,7 @@ func TestAutomationThatStopsLeavesNothingBehind(t *testing.T) {
 }
 
 func TestRulesThatCannotWorkAreRefused(t *testing.T) {
-	p := open(t, busyConfig(new(lockedLog)))
+	p := open(t, busyConfig(new(testlog.Log)))
 	signals := func() map[string]float64 { return nil }
 	with := func(change func(*AutoRule)) []AutoRule {
 		r := overload

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/testlog"
 )
 
 // urn is a Quorum in memory.
@@ -34,7 +36,7 @@ func TestNeitherOneOfFourNorAnyoneAloneSpeaksForAll(t *testing.T) {
 		store := &sharedStore{}
 		var all []*automated
 		for i := range 4 {
-			a := &automated{log: new(lockedLog), start: time.Now()}
+			a := &automated{log: new(testlog.Log), start: time.Now()}
 			p, err := newPumpkin(busyConfig(a.log), testEpoch)
 			if err != nil {
 				t.Fatal(err)

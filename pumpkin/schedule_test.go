@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/testlog"
 )
 
 func TestAScheduledItemStartsAndEndsByItself(t *testing.T) {
@@ -91,8 +93,8 @@ func TestScheduledItemsCountTowardsTheBounds(t *testing.T) {
 // A warning comes once, when four fifths of the time are over, and again after an extension; it changes nothing.
 func TestTheEndIsAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log lockedLog
-		p := open(t, Config{Logger: log.logger()})
+		var log testlog.Log
+		p := open(t, Config{Logger: log.Logger()})
 		e := entry("x")
 		e.TTL = 10 * time.Minute
 		put(t, p, "x", e)

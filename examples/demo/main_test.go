@@ -11,11 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway/examples/demo/internal/load"
+	"github.com/spillway-go/spillway/internal/testlog"
+	"github.com/spillway-go/spillway/internal/wait"
 )
 
 // TestMain lets the test binary be the child that makes the load, and the demo itself.
@@ -196,42 +196,6 @@ func TestHelpGoesToStandardOutput(t *testing.T) {
 	}
 }
 
-// output collects what a running program prints and lets a test wait for a word.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-	more chan struct{}
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	defer func() {
-		select {
-		case o.more <- struct{}{}:
-		default:
-		}
-	}()
-	return o.text.Write(p)
-}
-
-func (o *output) waitFor(t *testing.T, word string) string {
-	t.Helper()
-	for {
-		o.mu.Lock()
-		text := o.text.String()
-		o.mu.Unlock()
-		if strings.Contains(text, word) {
-			return text
-		}
-		select {
-		case <-o.more:
-		case <-time.After(30 * time.Second):
-			t.Fatalf("never printed %q, but %q", word, text)
-		}
-	}
-}
-
 func TestItGreetsWithAddressesTokenAndThreeLinesToTry(t *testing.T) {
 	for name, c := range map[string]struct {
 		token, says, hides string
@@ -242,12 +206,13 @@ func TestItGreetsWithAddressesTokenAndThreeLinesToTry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SPILLWAY_ADMIN_TOKEN", c.token)
 			ctx, stop := context.WithCancel(t.Context())
-			out := &output{more: make(chan struct{}, 1)}
+			var out testlog.Log
 			code := make(chan int)
 			go func() {
-				code <- run(ctx, []string{"-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, out, io.Discard)
+				code <- run(ctx, []string{"-listen", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, &out, io.Discard)
 			}()
-			text := out.waitFor(t, "Stop with Ctrl-C")
+			wait.Until(t, "the greeting", func() bool { return strings.Contains(out.String(), "Stop with Ctrl-C") })
+			text := out.String()
 			if n := strings.Count(text, "\n  curl "); n != 3 {
 				t.Errorf("%d curl lines, want 3:\n%s", n, text)
 			}

@@ -9,27 +9,18 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/spillway-go/spillway/internal/wait"
 )
 
 // programEnv makes the test binary behave as the demo itself.
 const programEnv = "SPILLWAY_TEST_AS_PROGRAM"
-
-// waitUntil waits for something that another goroutine or process is about to do.
-func waitUntil(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never %s", what)
-		}
-	}
-}
 
 func TestStoppingLetsRunningWorkFinishAndLeavesNothing(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
@@ -50,7 +41,7 @@ func TestStoppingLetsRunningWorkFinishAndLeavesNothing(t *testing.T) {
 		answer.Body.Close()
 		results <- result{answer.StatusCode, err}
 	}()
-	waitUntil(t, "in flight", func() bool { return d.shedder.Status().InFlight == 1 })
+	wait.Until(t, "in flight", func() bool { return d.shedder.Status().InFlight == 1 })
 	if err := d.stop(); err != nil {
 		t.Error(err)
 	}

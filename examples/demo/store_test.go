@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 )
 
 // TestTwoDemosShareAQuota is the whole way from the file to Redis and to the debug view, with everything else of the demo on.
@@ -45,12 +45,10 @@ store: {redis: {url: "redis://` + server.Addr + `/0", instances: 2, timeout: 5s}
 	if code := ask(demos[0]); code != http.StatusServiceUnavailable {
 		t.Errorf("closed and cut off: %d, want 503", code)
 	}
-	for begin := time.Now(); !strings.Contains(view(), "refused"); time.Sleep(10 * time.Millisecond) {
+	wait.Until(t, "the debug view shows that the store is down", func() bool {
 		ask(demos[0])
-		if time.Since(begin) > redistest.Patience {
-			t.Fatal("the debug view does not show that the store is down")
-		}
-	}
+		return strings.Contains(view(), "refused")
+	})
 	_, metrics := answered(t, request(t, http.MethodGet, demos[0].url("/metrics"), ""))
 	if !strings.Contains(metrics, "spillway_store_up ") || !strings.Contains(metrics, `spillway_store_decisions_total{source="redis"} `) {
 		t.Error("the metrics do not tell about the store")

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/middleware"
 )
 
@@ -161,7 +162,7 @@ client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uw
 	exited := make(chan error, 1)
 	go func() { exited <- server.Wait() }()
 	t.Cleanup(func() { server.Process.Signal(syscall.SIGQUIT); <-exited })
-	waitUntil(t, "nginx listens", func() bool {
+	wait.Until(t, "nginx listens", func() bool {
 		select {
 		case err := <-exited:
 			exited <- err

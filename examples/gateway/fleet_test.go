@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/spillway-go/spillway/internal/wait"
 )
 
 const byAddressFile = "clients: {identify: [api_key, ip]}\nlimits: [{name: r, token_bucket: {capacity: 5, refill: 1/day}, per: ip}]\n"
@@ -57,7 +59,7 @@ func TestStreamsThatWerePassedOnEndWithTheGateway(t *testing.T) {
 	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "\n" {
 		t.Errorf("the stream ends with %q, %v", rest, err)
 	}
-	waitUntil(t, "ended at the other", func() bool { return all[1].proxy.streams.len() == 0 })
+	wait.Until(t, "ended at the other", func() bool { return all[1].proxy.streams.len() == 0 })
 }
 
 // keyOf finds a key that asks decides to be the business of owner.

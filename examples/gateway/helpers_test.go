@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -124,16 +123,6 @@ func asked(t *testing.T, r *http.Request) (*http.Response, string) {
 func get(t *testing.T, url string, fields ...string) (*http.Response, string) {
 	t.Helper()
 	return asked(t, request(t, http.MethodGet, url, "", fields...))
-}
-
-// waitUntil waits for something that another goroutine or process is about to do.
-func waitUntil(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never %s", what)
-		}
-	}
 }
 
 // process is the gateway as a process of its own.

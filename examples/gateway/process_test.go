@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/spillway-go/spillway/internal/browser"
+	"github.com/spillway-go/spillway/internal/wait"
 )
 
 // SIGTERM: streams end, what runs finishes, the exit code is 0.
@@ -97,7 +98,7 @@ fetch('/missing').then(r => { document.body.dataset.missing = r.status; });
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Process.Kill(); server.Wait() })
-	waitUntil(t, "python listens", func() bool {
+	wait.Until(t, "python listens", func() bool {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			conn.Close()

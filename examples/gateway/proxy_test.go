@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -105,7 +106,7 @@ func TestAnUpstreamThatDoesNotAnswerIsAProblemAndADrop(t *testing.T) {
 	if res.StatusCode != 502 || res.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(body, `"reason":"upstream_unreachable"`) {
 		t.Errorf("%d %v %s", res.StatusCode, res.Header, body)
 	}
-	waitUntil(t, "dropped", func() bool { return g.shedder.Status().Finished["dropped"] == 1 })
+	wait.Until(t, "dropped", func() bool { return g.shedder.Status().Finished["dropped"] == 1 })
 
 	// What people need while everything is down works all the same.
 	if res, body := get(t, g.url("proxy", pumpkinPath)); res.StatusCode != 200 || !strings.Contains(body, `"poll_after"`) {
@@ -134,7 +135,7 @@ func TestAnUpstreamThatTakesTooLongIs504(t *testing.T) {
 	if res.StatusCode != 504 || !strings.Contains(body, `"reason":"upstream_timeout"`) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
-	waitUntil(t, "dropped", func() bool { return g.shedder.Status().Finished["dropped"] == 1 })
+	wait.Until(t, "dropped", func() bool { return g.shedder.Status().Finished["dropped"] == 1 })
 }
 
 func TestRoutesChooseTheirUpstreamAlsoAfterAReload(t *testing.T) {
@@ -153,8 +154,8 @@ func TestRoutesChooseTheirUpstreamAlsoAfterAReload(t *testing.T) {
 		}
 	}
 	writeFile(t, path, file(c))
-	waitUntil(t, "reloaded", func() bool { return g.shedder.Status().Reloads.Applied == 1 })
-	waitUntil(t, "sent elsewhere", func() bool { _, got := get(t, g.url("proxy", "/orders/7")); return got == "c/orders/7" })
+	wait.Until(t, "reloaded", func() bool { return g.shedder.Status().Reloads.Applied == 1 })
+	wait.Until(t, "sent elsewhere", func() bool { _, got := get(t, g.url("proxy", "/orders/7")); return got == "c/orders/7" })
 	_, view := get(t, g.url("admin", "/debug/spillway"))
 	if !strings.Contains(view, "route orders goes to "+c) {
 		t.Error("the debug view does not say where requests go")
@@ -228,7 +229,7 @@ func TestAnEventStreamComesThrough(t *testing.T) {
 	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "\n" {
 		t.Errorf("the stream ends with %q, %v", rest, err)
 	}
-	waitUntil(t, "given back", func() bool { return g.shedder.Status().Streams == 0 })
+	wait.Until(t, "given back", func() bool { return g.shedder.Status().Streams == 0 })
 }
 
 // A WebSocket is an upgraded connection: what goes over it is not looked at.
@@ -278,5 +279,5 @@ func TestAnUpgradedConnectionComesThrough(t *testing.T) {
 	if _, err := r.ReadString('\n'); err == nil {
 		t.Error("the connection outlives the gateway")
 	}
-	waitUntil(t, "given back", func() bool { return g.shedder.Status().Streams == 0 })
+	wait.Until(t, "given back", func() bool { return g.shedder.Status().Streams == 0 })
 }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.M(m)) }
@@ -88,11 +89,7 @@ func TestClusterReplacesAMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner.Kill()
-	for begin := time.Now(); c.Set(t.Context(), "k", "w", 0).Err() != nil; {
-		if time.Since(begin) > redistest.Patience {
-			t.Fatal("no new master")
-		}
-	}
+	wait.Until(t, "a new master", func() bool { return c.Set(t.Context(), "k", "w", 0).Err() == nil })
 	if now, _ := n.Owner(t, "k"); now == owner {
 		t.Error("the dead master still owns the slot")
 	}

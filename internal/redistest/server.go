@@ -17,11 +17,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-)
 
-// Patience is how long a start, or a state that must come by itself, is waited for. It is long because the machine may be
-// busy; nothing waits for it when all is well.
-const Patience = 60 * time.Second
+	"github.com/spillway-go/spillway/internal/wait"
+)
 
 // silent drops what go-redis prints about every refused connection, which is what the tests are about.
 type silent struct{}
@@ -145,7 +143,7 @@ func (s *Server) launch(more []string) error {
 // else answers.
 func (s *Server) ready(pid int, exited <-chan struct{}) error {
 	want := "process_id:" + strconv.Itoa(pid)
-	for begin := time.Now(); time.Since(begin) < Patience; {
+	for begin := time.Now(); time.Since(begin) < wait.Patience; {
 		if c, err := net.Dial("tcp", s.Addr); err == nil { // a client's pool would wait after refusals
 			c.Close()
 			if info, err := s.do("INFO", "server"); err == nil && strings.Contains(info, want) {
@@ -158,7 +156,7 @@ func (s *Server) ready(pid int, exited <-chan struct{}) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("redistest: redis-server on %s does not answer within %v", s.Addr, Patience)
+	return fmt.Errorf("redistest: redis-server on %s does not answer within %v", s.Addr, wait.Patience)
 }
 
 // quick are the options of clients for the tests' own use: no retries and no pool in the background.
@@ -282,10 +280,10 @@ func (s *Server) do(args ...any) (string, error) {
 
 // await waits until done is true. It is for states that come by themselves.
 func await(what string, done func() bool) error {
-	for begin := time.Now(); time.Since(begin) < Patience; time.Sleep(10 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < wait.Patience; time.Sleep(10 * time.Millisecond) {
 		if done() {
 			return nil
 		}
 	}
-	return fmt.Errorf("redistest: %s did not come within %v", what, Patience)
+	return fmt.Errorf("redistest: %s did not come within %v", what, wait.Patience)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 )
 
@@ -28,7 +29,7 @@ func TestWhoComesFirstIsGrantedFirst(t *testing.T) {
 			}
 			got[i] = d
 		})
-		await(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+		wait.Until(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
 	}
 	open()
 	all.Wait()
@@ -64,12 +65,12 @@ func TestWhoLeavesInTimeIsNotCharged(t *testing.T) {
 				t.Errorf("left in time: %v", err)
 			}
 		})
-		await(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+		wait.Until(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
 	}
 	leave()
 	all.Wait()
 	open()
-	await(t, "the first call is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	wait.Until(t, "the first call is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
 	if d, err := s.Take(ctx, time.Time{}, one(p, "k", 1)); err != nil || d.At(0).Remaining != 8 {
 		t.Errorf("remaining %d, %v; want 8", d.At(0).Remaining, err)
 	}
@@ -80,16 +81,16 @@ func TestWhoLeavesInTimeIsNotCharged(t *testing.T) {
 	g.close()
 	leaving, leave = context.WithCancel(ctx)
 	all.Go(func() { _, _ = s.Take(ctx, time.Time{}, one(p, "k", 1)) })
-	await(t, "a call is on its way", func() bool { return g.sent() == 1 })
+	wait.Until(t, "a call is on its way", func() bool { return g.sent() == 1 })
 	all.Go(func() {
 		_, err := s.Take(leaving, time.Time{}, one(p, "k", 1))
 		wants(t, err, Cancelled, "may have been carried out")
 	})
-	await(t, "it waits", func() bool { return s.desk.waiting() == 1 })
+	wait.Until(t, "it waits", func() bool { return s.desk.waiting() == 1 })
 	second := g.closeBehind()
-	await(t, "the second call is on its way", func() bool { return g.sent() == 1 })
+	wait.Until(t, "the second call is on its way", func() bool { return g.sent() == 1 })
 	leave()
-	await(t, "it has left", func() bool {
+	wait.Until(t, "it has left", func() bool {
 		s.desk.mu.Lock()
 		defer s.desk.mu.Unlock()
 		for _, h := range s.desk.heads {
@@ -118,11 +119,11 @@ func TestCallsGoTogether(t *testing.T) {
 	}
 	for i := 1; i < lanes; i++ {
 		take(fmt.Sprint("lane", i))
-		await(t, "it is on its way", func() bool { return g.sent() == i+1 })
+		wait.Until(t, "it is on its way", func() bool { return g.sent() == i+1 })
 	}
 	for i := range 20 {
 		take(fmt.Sprint("key", i))
-		await(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+		wait.Until(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
 	}
 	open()
 	all.Wait()
@@ -141,7 +142,7 @@ func TestNothingIsSentTogetherWithoutLeave(t *testing.T) {
 				t.Errorf("allowed %v, %v", d.Allowed, err)
 			}
 		})
-		await(t, "it is on its way", func() bool { return g.sent() == i+2 })
+		wait.Until(t, "it is on its way", func() bool { return g.sent() == i+2 })
 	}
 	open()
 	all.Wait()

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 )
 
@@ -175,16 +176,6 @@ func (g *gate) sent() int {
 	return len(g.calls)
 }
 
-// await returns when something is so. It is about other goroutines having come to a place, which nothing announces.
-func await(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // waiting returns how many decisions are at the desk and not on their way.
 func (d *desk) waiting() (n int) {
 	d.mu.Lock()
@@ -222,6 +213,6 @@ func heldDesk(t *testing.T, config Config) (*Store, *limits.Policy, *gate, func(
 			t.Errorf("the first: allowed %v, %v", d.Allowed, err)
 		}
 	})
-	await(t, "the first call is on its way", func() bool { return g.sent() == 1 })
+	wait.Until(t, "the first call is on its way", func() bool { return g.sent() == 1 })
 	return s, p, g, open
 }

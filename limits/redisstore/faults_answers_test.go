@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 )
 
@@ -21,15 +22,15 @@ func TestFaultSlowReplies(t *testing.T) {
 	p := named(t, "p", slow)
 	var c tally
 	stop := c.load(t, g, 20, always(p, "k"))
-	eventually(t, "decisions by Redis", func() bool { return c.by[limits.FromRedis].Load() > 100 })
+	wait.Until(t, "decisions by Redis", func() bool { return c.by[limits.FromRedis].Load() > 100 })
 	proxy.Delay(500 * time.Millisecond)
 	g.hears(t, Down)
 	before := c.by[limits.FromLocal].Load()
-	eventually(t, "decisions without Redis", func() bool { return c.by[limits.FromLocal].Load() > before+1000 })
+	wait.Until(t, "decisions without Redis", func() bool { return c.by[limits.FromLocal].Load() > before+1000 })
 	proxy.Delay(0)
 	g.hears(t, Up)
 	before = c.by[limits.FromRedis].Load()
-	eventually(t, "decisions by Redis again", func() bool { return c.by[limits.FromRedis].Load() > before+100 })
+	wait.Until(t, "decisions by Redis again", func() bool { return c.by[limits.FromRedis].Load() > before+100 })
 	stop()
 	all := c.by[limits.FromRedis].Load() + c.by[limits.FromLocal].Load()
 	if n := charged(t, s.Client(t), p, "k"); n > all {
@@ -116,7 +117,7 @@ func TestFaultLoading(t *testing.T) {
 	if n := client.DBSize(t.Context()).Val(); n < 2000 {
 		t.Errorf("up, and only %d keys are loaded", n)
 	}
-	eventually(t, "a decision by Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromRedis })
+	wait.Until(t, "a decision by Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromRedis })
 }
 
 func TestFaultPoolExhausted(t *testing.T) {
@@ -131,10 +132,10 @@ func TestFaultPoolExhausted(t *testing.T) {
 	proxy.Delay(30 * time.Millisecond)
 	var c tally
 	stop := c.load(t, g, 200, func(caller, _ int) []limits.Charge { return single(p, fmt.Sprint(caller), 1) })
-	eventually(t, "decisions", func() bool { return c.by[limits.FromRedis].Load()+c.by[limits.FromLocal].Load() > 5000 })
+	wait.Until(t, "decisions", func() bool { return c.by[limits.FromRedis].Load()+c.by[limits.FromLocal].Load() > 5000 })
 	proxy.Delay(0)
 	stop()
-	eventually(t, "a decision by Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromRedis })
+	wait.Until(t, "a decision by Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromRedis })
 	if l := time.Duration(c.longest.Load()); l > 2500*time.Millisecond {
 		t.Errorf("a decision took %v", l)
 	}

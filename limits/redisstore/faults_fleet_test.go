@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 )
 
@@ -50,15 +51,15 @@ func TestFaultClusterMasterKilled(t *testing.T) {
 	g := guarded(t, client, GuardConfig{Timeout: 200 * time.Millisecond})
 	p := named(t, "p", slow)
 	var c tally
-	eventually(t, "decisions by Redis", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() >= 100 })
+	wait.Until(t, "decisions by Redis", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() >= 100 })
 	owner, _ := n.Owner(t, "{k}")
 	if got := owner.Do(t, "WAIT", 1, 20_000); got != "1" {
 		t.Logf("replication: %s", got)
 	}
 	owner.Kill()
 	killed := c.by[limits.FromRedis].Load()
-	eventually(t, "decisions without Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromLocal })
-	eventually(t, "decisions by the new master", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() > killed+100 })
+	wait.Until(t, "decisions without Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromLocal })
+	wait.Until(t, "decisions by the new master", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() > killed+100 })
 	if now, _ := n.Owner(t, "{k}"); now == owner {
 		t.Error("the dead master is still the owner")
 	}
@@ -74,13 +75,13 @@ func TestFaultSentinelFailover(t *testing.T) {
 		Options{Timeout: 200 * time.Millisecond}, GuardConfig{Timeout: 200 * time.Millisecond})
 	p := named(t, "p", slow)
 	var c tally
-	eventually(t, "decisions by Redis", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() >= 100 })
+	wait.Until(t, "decisions by Redis", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() >= 100 })
 	s.Master.Stop() // split brain: it will come back and think that it is the master
 	g.hears2(t, &c, p, Down)
 	s.AwaitMaster(t, s.Replica)
 	g.hears(t, Up)
 	before := c.by[limits.FromRedis].Load()
-	eventually(t, "decisions by the new master", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() > before+100 })
+	wait.Until(t, "decisions by the new master", func() bool { c.one(t, g, single(p, "k", 1)); return c.by[limits.FromRedis].Load() > before+100 })
 	s.Master.Cont()
 	if n := charged(t, s.Replica.Client(t), p, "k"); n < 100 {
 		t.Errorf("the new master knows of %d charges", n)
@@ -90,7 +91,7 @@ func TestFaultSentinelFailover(t *testing.T) {
 // hears2 keeps asking until the state is heard.
 func (o *told) hears2(t *testing.T, c *tally, p *limits.Policy, s State) {
 	t.Helper()
-	eventually(t, "the state "+string(s), func() bool { c.one(t, o, single(p, "k", 1)); return o.Report().State == string(s) })
+	wait.Until(t, "the state "+string(s), func() bool { c.one(t, o, single(p, "k", 1)); return o.Report().State == string(s) })
 }
 
 // TestFaultResharding moves the slot of a key in use from one master to the other and back, under load: every decision is
@@ -109,14 +110,14 @@ func TestFaultResharding(t *testing.T) {
 	both := []limits.Charge{{Policy: a, Key: "moving", Cost: 1}, {Policy: b, Key: "moving", Cost: 1}}
 	var c tally
 	stop := c.load(t, g, 10, func(int, int) []limits.Charge { return both })
-	eventually(t, "decisions", func() bool { return c.by[limits.FromRedis].Load() > 100 })
+	wait.Until(t, "decisions", func() bool { return c.by[limits.FromRedis].Load() > 100 })
 	for range 3 {
 		m := n.BeginMove(t, "{moving}")
 		before := c.by[limits.FromRedis].Load()
-		eventually(t, "decisions on the way", func() bool { return c.by[limits.FromRedis].Load() > before+50 })
+		wait.Until(t, "decisions on the way", func() bool { return c.by[limits.FromRedis].Load() > before+50 })
 		m.Finish(t)
 		before = c.by[limits.FromRedis].Load()
-		eventually(t, "decisions at the goal", func() bool { return c.by[limits.FromRedis].Load() > before+50 })
+		wait.Until(t, "decisions at the goal", func() bool { return c.by[limits.FromRedis].Load() > before+50 })
 	}
 	stop()
 	if local := c.by[limits.FromLocal].Load(); local > 0 {
@@ -137,11 +138,11 @@ func TestInstancesCountEachOther(t *testing.T) {
 		all = append(all, opened(t, at(s), Options{}, GuardConfig{Heartbeat: true, Timeout: patient}))
 	}
 	for _, g := range all {
-		eventually(t, "three instances", func() bool { return g.Report().Instances == 3 })
+		wait.Until(t, "three instances", func() bool { return g.Report().Instances == 3 })
 	}
 	all[0].Close()
 	for _, g := range all[1:] {
-		eventually(t, "two instances", func() bool { return g.Report().Instances == 2 })
+		wait.Until(t, "two instances", func() bool { return g.Report().Instances == 2 })
 	}
 }
 

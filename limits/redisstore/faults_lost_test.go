@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 )
 
@@ -39,19 +40,19 @@ func TestFaultHang(t *testing.T) {
 			p := named(t, "p", slow)
 			var c tally
 			stop := c.load(t, g, 50, always(p, "k"))
-			eventually(t, "decisions by Redis", func() bool { return c.by[limits.FromRedis].Load() > 500 })
+			wait.Until(t, "decisions by Redis", func() bool { return c.by[limits.FromRedis].Load() > 500 })
 			s.Stop()
 			g.hears(t, Down)
 			goroutines := runtime.NumGoroutine()
 			before := c.by[limits.FromLocal].Load()
-			eventually(t, "decisions without Redis", func() bool { return c.by[limits.FromLocal].Load() > before+5000 })
+			wait.Until(t, "decisions without Redis", func() bool { return c.by[limits.FromLocal].Load() > before+5000 })
 			if now := runtime.NumGoroutine(); now > goroutines+200 {
 				t.Errorf("goroutines grew from %d to %d while Redis hung", goroutines, now)
 			}
 			s.Cont()
 			g.hears(t, Up)
 			after := c.by[limits.FromRedis].Load()
-			eventually(t, "decisions by Redis again", func() bool { return c.by[limits.FromRedis].Load() > after+500 })
+			wait.Until(t, "decisions by Redis again", func() bool { return c.by[limits.FromRedis].Load() > after+500 })
 			stop()
 			if l := time.Duration(c.longest.Load()); l > 2500*time.Millisecond {
 				t.Errorf("a decision took %v, the store's timeout is 50ms", l)
@@ -91,7 +92,7 @@ func TestFaultRefusedThenRestarted(t *testing.T) {
 	p := named(t, "p", slow)
 	var c tally
 	stop := c.load(t, g, 200, always(p, "k"))
-	eventually(t, "decisions by Redis", func() bool { return c.by[limits.FromRedis].Load() > 500 })
+	wait.Until(t, "decisions by Redis", func() bool { return c.by[limits.FromRedis].Load() > 500 })
 	for range 3 {
 		s.Kill()
 		g.hears(t, Down)
@@ -99,7 +100,7 @@ func TestFaultRefusedThenRestarted(t *testing.T) {
 		s.Restart(t)
 		g.hears(t, Up)
 		before := c.by[limits.FromRedis].Load()
-		eventually(t, "decisions by Redis again", func() bool { return c.by[limits.FromRedis].Load() > before+500 })
+		wait.Until(t, "decisions by Redis again", func() bool { return c.by[limits.FromRedis].Load() > before+500 })
 	}
 	stop()
 	for i, change := range g.changes[:len(g.changes)/2*2] {
@@ -148,7 +149,7 @@ func TestFaultRefusedIsOverSoon(t *testing.T) {
 		}
 		s.Restart(t)
 		answering := time.Now()
-		eventually(t, "a decision by Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromRedis })
+		wait.Until(t, "a decision by Redis", func() bool { return c.one(t, g, single(p, "k", 1)) == limits.FromRedis })
 		best = min(best, time.Since(answering))
 	}
 	if best > time.Second {
@@ -166,7 +167,7 @@ func TestFaultScriptFlushUnderLoad(t *testing.T) {
 	for range 200 {
 		s.Do(t, "SCRIPT", "FLUSH")
 	}
-	eventually(t, "decisions", func() bool { return c.by[limits.FromRedis].Load() > 500 })
+	wait.Until(t, "decisions", func() bool { return c.by[limits.FromRedis].Load() > 500 })
 	stop()
 	if n := c.by[limits.FromLocal].Load(); n > 0 {
 		t.Errorf("%d decisions were not made by Redis; %+v", n, g.Report())

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 )
 
@@ -74,13 +75,13 @@ func (o *told) warn(w string) {
 // hears waits until the store is in a state.
 func (o *told) hears(t *testing.T, s State) {
 	t.Helper()
-	eventually(t, "the state "+string(s), func() bool { return o.Report().State == string(s) })
+	wait.Until(t, "the state "+string(s), func() bool { return o.Report().State == string(s) })
 }
 
 // warned waits for a warning with all words.
 func (o *told) warned(t *testing.T, words ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprint("a warning with ", words), func() bool {
+	wait.Until(t, fmt.Sprint("a warning with ", words), func() bool {
 		for _, w := range o.Report().Warnings {
 			all := true
 			for _, word := range words {
@@ -92,15 +93,6 @@ func (o *told) warned(t *testing.T, words ...string) {
 		}
 		return false
 	})
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for begin := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > redistest.Patience {
-			t.Fatalf("%s did not come within %v", what, redistest.Patience)
-		}
-	}
 }
 
 // tally is what became of many decisions.

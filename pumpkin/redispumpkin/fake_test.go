@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/testlog"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -119,7 +120,7 @@ type node struct {
 	*pumpkin.Pumpkin
 	*Store
 	link *fakeLink
-	log  *lockedLog
+	log  *testlog.Log
 }
 
 func newFake() *fake { return &fake{ballots: map[string]vote{}, hints: map[*fakeLink]func(){}} }
@@ -127,7 +128,7 @@ func newFake() *fake { return &fake{ballots: map[string]vote{}, hints: map[*fake
 // join adds an instance.
 func (f *fake) join(t *testing.T, name, file string) node {
 	t.Helper()
-	n := node{link: &fakeLink{fake: f}, log: new(lockedLog)}
+	n := node{link: &fakeLink{fake: f}, log: new(testlog.Log)}
 	return f.joinBy(t, n, name, file)
 }
 
@@ -176,23 +177,6 @@ func (n node) put(t *testing.T, id string, ttl time.Duration) {
 
 func entry(words string, ttl time.Duration) pumpkin.Entry {
 	return pumpkin.Entry{Severity: pumpkin.Major, Message: map[string]string{"en": words}, TTL: ttl, Reason: "test"}
-}
-
-type lockedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // agree fails unless all instances show the same bytes.

@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/testlog"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -32,7 +34,7 @@ func realNodes(t *testing.T, client func() redis.UniversalClient, names ...strin
 	t.Helper()
 	var all []node
 	for _, name := range names {
-		n := node{log: new(lockedLog)}
+		n := node{log: new(testlog.Log)}
 		var err error
 		if n.Pumpkin, err = pumpkin.New(pumpkin.Config{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 			t.Fatal(err)
@@ -55,26 +57,16 @@ func gentle(o *redis.Options) {
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 }
 
-// eventually waits for what must come by itself.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(redistest.Patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("does not come: %s", what)
-		}
-	}
-}
-
 func allSee(t *testing.T, all []node, want string) {
 	t.Helper()
 	for _, n := range all {
-		eventually(t, n.c.Instance+" sees "+want, func() bool { return n.ids() == want })
+		wait.Until(t, n.c.Instance+" sees "+want, func() bool { return n.ids() == want })
 	}
 }
 
 func sameBytes(t *testing.T, all []node) {
 	t.Helper()
-	eventually(t, "the same bytes", func() bool {
+	wait.Until(t, "the same bytes", func() bool {
 		for _, n := range all {
 			if pollOf(n.Pumpkin) != pollOf(all[0].Pumpkin) {
 				return false
@@ -127,7 +119,7 @@ func TestRealRedisIsFlushed(t *testing.T) {
 	epoch := all[0].Document().Epoch
 	server.Do(t, "FLUSHALL")
 	for _, n := range all {
-		eventually(t, "a new epoch", func() bool {
+		wait.Until(t, "a new epoch", func() bool {
 			if n.ids() != "x" {
 				t.Fatalf("a poll shows %q", n.ids())
 			}
@@ -188,7 +180,7 @@ func TestRealReplyIsLost(t *testing.T) {
 	n.put(t, "y", time.Hour)
 	<-trap.Sprung()
 	n.sees(t, "x y")
-	eventually(t, "agreement", func() bool { return n.Pumpkin.Status().Unshared == 0 })
+	wait.Until(t, "agreement", func() bool { return n.Pumpkin.Status().Unshared == 0 })
 	n.sees(t, "x y")
 }
 
@@ -207,7 +199,7 @@ func TestRealRights(t *testing.T) {
 			t.Errorf("%s: %+v", channels, s.Store)
 		}
 		n.Vote("up")
-		eventually(t, "votes", func() bool { _, _, ok := n.Vote("up"); return ok })
+		wait.Until(t, "votes", func() bool { _, _, ok := n.Vote("up"); return ok })
 		n.Store.Close()
 	}
 }
@@ -220,5 +212,5 @@ func TestRealCluster(t *testing.T) {
 	for i, n := range all {
 		n.Vote(fmt.Sprint(i))
 	}
-	eventually(t, "all votes", func() bool { _, votes, ok := all[0].Vote("0"); return ok && len(votes) == 2 && votes["b"] == "1" })
+	wait.Until(t, "all votes", func() bool { _, votes, ok := all[0].Vote("0"); return ok && len(votes) == 2 && votes["b"] == "1" })
 }

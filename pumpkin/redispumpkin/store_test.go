@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/testlog"
 	"github.com/spillway-go/spillway/pumpkin"
 )
 
@@ -273,7 +274,7 @@ func TestAStartWithoutRedisBeginsWithTheSnapshot(t *testing.T) {
 			t.Fatalf("%v, %v", err, info)
 		}
 		other := redis.join(t, "other", "")
-		n := node{link: &fakeLink{fake: redis, cut: true}, log: new(lockedLog)}
+		n := node{link: &fakeLink{fake: redis, cut: true}, log: new(testlog.Log)}
 		n = redis.joinBy(t, n, "a", file)
 		if n.sees(t, "short x"); n.Rev() != rev {
 			t.Errorf("begins at %s, was %s", n.Rev(), rev)
@@ -308,7 +309,7 @@ func TestOneThatHasBeenPolledBrings(t *testing.T) {
 		a := redis.join(t, "a", "")
 		a.put(t, "x", time.Hour)
 		time.Sleep(time.Second) // epochs are counted in milliseconds
-		b := redis.joinBy(t, node{link: &fakeLink{fake: redis, cut: true}, log: new(lockedLog)}, "b", "")
+		b := redis.joinBy(t, node{link: &fakeLink{fake: redis, cut: true}, log: new(testlog.Log)}, "b", "")
 		pollOf(b.Pumpkin)
 		epoch := b.Document().Epoch
 		redis.set(func() { b.link.cut = false })

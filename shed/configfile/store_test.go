@@ -1,60 +1,39 @@
 package configfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/testlog"
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/shed"
 )
 
 func TestMain(m *testing.M) { os.Exit(redistest.M(m).Run()) }
 
-// journal is a log that a test can read.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-func (j *journal) awaits(t *testing.T, words string) {
+// logs waits until a log has the words.
+func logs(t *testing.T, log *testlog.Log, words string) {
 	t.Helper()
-	for begin := time.Now(); !strings.Contains(j.String(), words); time.Sleep(5 * time.Millisecond) {
-		if time.Since(begin) > redistest.Patience {
-			t.Fatalf("the log does not say %q:\n%s", words, j)
-		}
-	}
+	wait.Until(t, "the log says "+words, func() bool { return strings.Contains(log.String(), words) })
 }
 
 // instance is a Shedder of a file, as a program makes it.
-func instance(t *testing.T, file string) (*shed.Shedder, *journal) {
+func instance(t *testing.T, file string) (*shed.Shedder, *testlog.Log) {
 	t.Helper()
 	c, err := Parse(filepath.Join(t.TempDir(), "f.yaml"), []byte(file), Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := new(journal)
-	store, closeStore, err := c.OpenStore(slog.New(slog.NewTextHandler(log, nil)))
+	log := new(testlog.Log)
+	store, closeStore, err := c.OpenStore(log.Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +88,7 @@ store: {redis: {url: "redis://` + server.Addr + `/0", instances: 2, timeout: 5s}
 	if n := count("money"); n != 10 {
 		t.Errorf("two instances admit %d, want 10 together", n)
 	}
-	log.awaits(t, "appendonly")
+	logs(t, log, "appendonly")
 	server.Kill()
 	// Both have admitted 5 under each limit at most, and have 5 each.
 	if n := count("local"); n != 10 {
@@ -121,12 +100,12 @@ store: {redis: {url: "redis://` + server.Addr + `/0", instances: 2, timeout: 5s}
 	if r := admit(a, "money"); r != shed.StoreUnavailable {
 		t.Errorf("strict: %v", r)
 	}
-	log.awaits(t, "cannot decide")
+	logs(t, log, "cannot decide")
 	if st := a.Status().Store; st == nil || st.State != "down" || st.Decisions["local"] == 0 || st.Instances != 2 {
 		t.Errorf("%+v", st)
 	}
 	server.Restart(t)
-	log.awaits(t, "decides again")
+	logs(t, log, "decides again")
 	if r := admit(a, "money"); r != "" {
 		t.Errorf("back again: %v", r)
 	}
