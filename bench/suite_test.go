@@ -82,6 +82,22 @@ func TestAFormThatDoesNotHoldACriterionFails(t *testing.T) {
 	}
 }
 
+// TestSlackIsForRealTimeOnly: what the clock of a machine costs is no excuse in virtual time.
+func TestSlackIsForRealTimeOnly(t *testing.T) {
+	bound := 0.5
+	s := &scenarios.Scenario{ID: "x", Pass: []scenarios.Criterion{{Name: "row", Metric: "figure", Arm: "spillway", Min: &bound, Slack: 0.1, SlackWhy: "why"}}}
+	for _, c := range []struct {
+		mode  string
+		value float64
+		met   int
+	}{{"sim", 0.45, 0}, {"sim", 0.5, 1}, {"handler", 0.45, 1}, {"socket", 0.39, 0}} {
+		run := &measure.Run{Scenario: "x", Arm: "spillway", Mode: c.mode, Extra: map[string]float64{"figure": c.value}}
+		if _, passed, _ := met(s, c.mode, []*measure.Run{run}); passed != c.met {
+			t.Errorf("%v in %s: %d met", c.value, c.mode, passed)
+		}
+	}
+}
+
 func TestASpoiledRunIsPlayedOnceMore(t *testing.T) {
 	for spoiled, want := range map[int]judge.Status{1: judge.Pass, 2: judge.Invalid} {
 		played := 0

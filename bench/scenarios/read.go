@@ -105,7 +105,7 @@ func (s *Scenario) fill() {
 		s.Static = s.App.Slots
 	}
 	if s.Margin == 0 {
-		s.Margin = 0.1
+		s.Margin = 0.05
 	}
 	if len(s.Arms) == 0 && s.Kind == "probe" {
 		s.Arms = []string{"none", "spillway"}
@@ -238,6 +238,8 @@ func (s *Scenario) checkCriterion(c *Criterion) error {
 	switch {
 	case c.Name == "" || c.Metric == "":
 		return errors.New("needs a name and a metric")
+	case c.Slack < 0 || c.Slack > 0 != (c.SlackWhy != ""):
+		return fmt.Errorf("%s: slack: needs a number above 0, and slack_why", c.Name)
 	case c.Min == nil && c.Max == nil:
 		return fmt.Errorf("%s: needs min or max", c.Name)
 	case c.Arm != "none" && c.Arm != "static" && c.Arm != "spillway":

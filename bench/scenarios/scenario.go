@@ -45,7 +45,7 @@ type Scenario struct {
 	RealLevels []float64 `yaml:"real_levels"`
 	// Seeds is how many seeds a whole suite plays in virtual time; 0 means as many as for all.
 	Seeds int `yaml:"seeds"`
-	// Margin is how far the goodput of the modes may be apart; 0 means 0.1.
+	// Margin is how far the goodput of the modes may be apart; 0 means 0.05.
 	Margin float64 `yaml:"margin"`
 	// Pass is what must come out.
 	Pass []Criterion `yaml:"pass"`
@@ -168,6 +168,9 @@ type Criterion struct {
 	// Min and Max are the bounds; at least one is there.
 	Min *float64 `yaml:"min"`
 	Max *float64 `yaml:"max"`
+	// Slack is how far a run in real time may be beyond the bounds, and SlackWhy what the clock has to do with it.
+	Slack    float64 `yaml:"slack"`
+	SlackWhy string  `yaml:"slack_why"`
 	// Every says that the worst seed counts and not the median, where chance decides which of several states it ends in.
 	Every bool `yaml:"every"`
 	// Control says that the row proves that the scenario hurts: an arm without protection must come out badly.

@@ -100,6 +100,8 @@ func TestWhatIsWrongIsSaidInOneLine(t *testing.T) {
 		{`"0.2..3", 1`, `-1, 1`, "multiple of the capacity"},
 		{`"0.2..3", 1`, `1, 1, 1`, "3 entries for 2 phases"},
 		{"min: 0.5", "plain: x", "needs min or max"},
+		{"min: 0.5", "min: 0.5, slack: 0.1", "slack_why"},
+		{"min: 0.5", "min: 0.5, slack: -0.1, slack_why: x", "slack"},
 		{"phase: b", "phase: c", `no phase "c"`},
 		{"phase: b", "phase: b, arm: fancy", "fancy"},
 		{"phase: b", "phase: b, of: [q]", `no population "q"`},
