@@ -71,6 +71,14 @@ func StartSentinels(dir string, down time.Duration) (_ *Sentinels, err error) {
 	return s, nil
 }
 
+// Settle makes Master and Replica name whom the sentinels call so now, and waits until the one follows the other.
+func (s *Sentinels) Settle() error {
+	if s.IsMaster(s.Replica) {
+		s.Master, s.Replica = s.Replica, s.Master
+	}
+	return s.Replica.awaitLink()
+}
+
 // IsMaster reports whether all sentinels name want as the master and it takes writes.
 func (s *Sentinels) IsMaster(want *Server) bool {
 	for _, w := range s.Watchers {

@@ -121,7 +121,14 @@ func TestSentinelPromotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Master.Kill()
-	s.AwaitMaster(t, s.Replica)
+	lost, taken := s.Master, s.Replica
+	s.AwaitMaster(t, taken)
+	if err := lost.Relaunch(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Settle(); err != nil || s.Master != taken || s.Replica != lost {
+		t.Errorf("after the promotion: %v", err)
+	}
 }
 
 func TestProxy(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 type Sentinels struct {
 	// Name is what the sentinels call the master.
 	Name            string
-	Master, Replica *Server // as they were at the start
+	Master, Replica *Server // as they were at the start, or when they last settled
 	Watchers        []*Server
 }
 
