@@ -63,7 +63,7 @@ func morningAct() *act {
 				g.shape = func(part float64) float64 { return min(1, .1+1.2*part) }
 			}
 			groups = append(groups, &group{name: "strangers", members: d.crowd.strangers, rate: 1, ask: ask{method: http.MethodGet, path: "/items/1"}})
-			events := d.streams.events.Load()
+			events, answers := d.streams.events.Load(), d.streams.answers.Load()
 			var export sync.WaitGroup
 			const kib = 192
 			var took time.Duration
@@ -78,6 +78,7 @@ func morningAct() *act {
 			slowest := time.Duration(float64(kib-usual.Exports.Capacity) / float64(usual.Exports.Refill) * float64(time.Second))
 			s.expects("and not faster than its rule", took >= slowest, took.Round(10*time.Millisecond).String(), "≥ (192 − %d) / %d s = %v", usual.Exports.Capacity, usual.Exports.Refill, slowest)
 			s.hopes("events reached those who listen", d.streams.events.Load() > events, fmt.Sprint(d.streams.events.Load()-events), "> 0")
+			s.hopes("and answers those who talk over WebSockets", d.streams.answers.Load() > answers, fmt.Sprint(d.streams.answers.Load()-answers), "> 0")
 			return nil
 		},
 	}

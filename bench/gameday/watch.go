@@ -130,9 +130,7 @@ func (d *day) stream() *streams {
 		who := d.crowd.free[5+i]
 		wg.Go(func() {
 			again(func() {
-				answered, broke := talk(d.balancer.addrs[d.balancer.pick()], who.key, ctx.Done())
-				s.answers.Add(int64(answered))
-				if broke {
+				if talk(d.balancer.addrs[d.balancer.pick()], who.key, func() { s.answers.Add(1) }, ctx.Done()) {
 					s.breaks.Add(1)
 				}
 			})
