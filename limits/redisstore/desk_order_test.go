@@ -198,7 +198,7 @@ func TestCrowd(t *testing.T) {
 func TestPeeksAndRefundsShareMessages(t *testing.T) {
 	s, p, g, open := heldDesk(t, Config{})
 	open()
-	await(t, "the lane is free", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	wait.Until(t, "the lane is free", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
 	var taken []limits.Decision
 	for i := range 10 {
 		d, err := s.Take(ctx, time.Time{}, one(p, fmt.Sprint("back", i), 4))
@@ -215,7 +215,7 @@ func TestPeeksAndRefundsShareMessages(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range lanes {
 		all.Go(func() { _, _ = s.Take(ctx, time.Time{}, one(p, fmt.Sprint("lane", i), 1)) })
-		await(t, "it is on its way", func() bool { return g.sent() == i+1 })
+		wait.Until(t, "it is on its way", func() bool { return g.sent() == i+1 })
 	}
 	leaving, leave := context.WithCancel(ctx)
 	for i, d := range taken {
@@ -235,9 +235,9 @@ func TestPeeksAndRefundsShareMessages(t *testing.T) {
 			}
 		})
 	}
-	await(t, "all wait", func() bool { return s.desk.waiting() == 18 })
+	wait.Until(t, "all wait", func() bool { return s.desk.waiting() == 18 })
 	leave()
-	await(t, "one has left", func() bool {
+	wait.Until(t, "one has left", func() bool {
 		s.desk.mu.Lock()
 		defer s.desk.mu.Unlock()
 		for _, p := range s.desk.ready {
@@ -249,7 +249,7 @@ func TestPeeksAndRefundsShareMessages(t *testing.T) {
 	})
 	open()
 	all.Wait()
-	await(t, "all is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	wait.Until(t, "all is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
 	if n := g.sent(); n > lanes+1 {
 		t.Errorf("%d messages, want %d", n, lanes+1)
 	}
