@@ -79,9 +79,21 @@ type Report struct {
 	// Decisions counts decisions by their Source, and Errors failed calls by their kind.
 	Decisions map[string]int64 `json:"decisions"`
 	Errors    map[string]int64 `json:"errors,omitempty"`
+	// Merges is set if counts that are kept in this process are merged in the store.
+	Merges *Merges `json:"merges,omitempty"`
 	// Warnings are what is wrong with the way the store is set up, as far as it could be found out.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Reporter is a Store that can tell how it is doing.
 type Reporter interface{ Report() Report }
+
+// Merges is how it goes with counts that are kept in this process and told the store afterwards, see SharedAsync.
+type Merges struct {
+	// Keys is how many balances are counted here now.
+	Keys int64 `json:"keys"`
+	// Done and Failed count the messages in which the store was told, and Last is when one last worked (or the start).
+	Done   int64     `json:"done"`
+	Failed int64     `json:"failed"`
+	Last   time.Time `json:"last"`
+}

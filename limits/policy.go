@@ -55,8 +55,8 @@ func NewPolicy(name string, rule Rule, options ...Option) (*Policy, error) {
 	if p.onFailure > Closed {
 		return nil, fmt.Errorf("limits: policy %q: the choice %d for a store that fails does not exist; use Local, Open or Closed", name, p.onFailure)
 	}
-	if p.sharing > SharedByLease {
-		return nil, fmt.Errorf("limits: policy %q: the way of sharing %d does not exist; use SharedExactly or SharedByLease", name, p.sharing)
+	if p.sharing > SharedAsync {
+		return nil, fmt.Errorf("limits: policy %q: the way of sharing %d does not exist; use SharedExactly, SharedByLease or SharedAsync", name, p.sharing)
 	}
 	return p, nil
 }

@@ -9,6 +9,7 @@ const (
 	SharedAsTheStore Sharing = iota
 	SharedExactly            // the store is asked for each decision
 	SharedByLease            // a process takes some ahead, and spends that without asking
+	SharedAsync              // a process decides by what it last heard, and tells the store afterwards
 )
 
 // String returns the word of the configuration file, and "default" for the zero value.
@@ -20,6 +21,8 @@ func (s Sharing) String() string {
 		return "exact"
 	case SharedByLease:
 		return "lease"
+	case SharedAsync:
+		return "async"
 	}
 	return "unknown"
 }

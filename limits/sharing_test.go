@@ -16,6 +16,8 @@ func TestWhatIsStrictIsSharedExactly(t *testing.T) {
 		{nil, limits.SharedAsTheStore, "default"},
 		{[]limits.Option{limits.Shared(limits.SharedExactly)}, limits.SharedExactly, "exact"},
 		{[]limits.Option{limits.Shared(limits.SharedByLease)}, limits.SharedByLease, "lease"},
+		{[]limits.Option{limits.Shared(limits.SharedAsync)}, limits.SharedAsync, "async"},
+		{[]limits.Option{limits.Strict(), limits.Shared(limits.SharedAsync)}, limits.SharedExactly, "exact"},
 		{[]limits.Option{limits.Strict()}, limits.SharedExactly, "exact"},
 		{[]limits.Option{limits.Strict(), limits.Shared(limits.SharedByLease)}, limits.SharedExactly, "exact"},
 	} {

@@ -83,7 +83,7 @@ type Limit struct {
 	// Strict marks a quota that must never be exceeded, as money must not: it is Closed, and never spent ahead of counting.
 	Strict bool
 	// Sharing is how instances share the limit's balances in a store outside of the process: limits.SharedExactly, or
-	// limits.SharedByLease for buckets that refuse. The zero value leaves it to the store.
+	// limits.SharedByLease or limits.SharedAsync for buckets that refuse. The zero value leaves it to the store.
 	Sharing limits.Sharing
 }
 

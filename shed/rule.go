@@ -99,8 +99,8 @@ func (l *Limit) check() error {
 	if _, counted := l.Rule.(limits.InFlight); counted && (l.Strict || l.OnFailure != limits.AsTheStore) {
 		return errors.New("what is in flight is counted in this process, whose memory does not fail; leave on_failure and guarantee out")
 	}
-	if l.Strict && l.Sharing == limits.SharedByLease {
-		return errors.New("a strict limit is never spent ahead of counting; leave sharing out, or strict")
+	if l.Strict && l.Sharing > limits.SharedExactly {
+		return fmt.Errorf("a strict limit is counted before it is spent, and not shared by %v; leave sharing out, or strict", l.Sharing)
 	}
 	if _, counted := l.Rule.(limits.InFlight); counted && !l.countsRequests() {
 		return fmt.Errorf("what is in flight are requests, not %s; leave the unit out", l.Unit)
@@ -124,11 +124,11 @@ func (l *Limit) policy(rule limits.Rule) (*limits.Policy, error) {
 		}
 		rule = limits.Delay{Rule: rule, MaxWait: l.MaxWait}
 	}
-	if l.Sharing == limits.SharedByLease {
+	if l.Sharing > limits.SharedExactly {
 		switch rule.(type) {
 		case limits.LeakyBucket, limits.TokenBucket:
 		default:
-			return nil, fmt.Errorf("sharing by lease works on leaky and token buckets that refuse, not on %v; leave sharing out", rule)
+			return nil, fmt.Errorf("sharing by %v works on leaky and token buckets that refuse, not on %v; leave sharing out", l.Sharing, rule)
 		}
 	}
 	options := []limits.Option{limits.WhenStoreFails(l.OnFailure), limits.Shared(l.Sharing)}

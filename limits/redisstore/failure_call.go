@@ -13,11 +13,12 @@ import (
 
 // call is one call of the store, within the Guard's own time.
 type call struct {
-	op      string // "take", "peek" or "refund"
+	op      string // "take", "peek", "refund" or "merge"
 	caller  context.Context
 	now     time.Time
 	charges []limits.Charge
 	undo    limits.Decision
+	merging []*merging
 	under   *atomic.Int64 // counts it while it is under way
 }
 
@@ -27,6 +28,8 @@ func (c *call) make(ctx context.Context, inner limits.Store) (limits.Decision, e
 		return inner.Take(ctx, c.now, c.charges)
 	case "peek":
 		return inner.Peek(ctx, c.now, c.charges)
+	case "merge":
+		return limits.Decision{}, inner.(merger).merge(ctx, c.merging)
 	}
 	return limits.Decision{}, inner.Refund(ctx, c.now, c.undo)
 }

@@ -98,7 +98,7 @@ func NewLeases(inner limits.Store, cfg LeaseConfig) (*Leases, error) {
 	switch {
 	case inner == nil:
 		return nil, errors.New("redisstore: there is no store to take blocks from; make one with NewGuard")
-	case cfg.Default > limits.SharedByLease:
+	case cfg.Default > limits.SharedAsync:
 		return nil, fmt.Errorf("redisstore: LeaseConfig.Default %d does not exist; use limits.SharedExactly or limits.SharedByLease", cfg.Default)
 	case cfg.Instances < 0, cfg.Instances > maxInstances:
 		return nil, fmt.Errorf("redisstore: LeaseConfig.Instances %d is not between 0 and %d", cfg.Instances, maxInstances)
@@ -133,13 +133,26 @@ func (l *Leases) leasable(charges []limits.Charge, i int) bool {
 	if c.Policy == nil || c.Cost <= 0 || c.Shadow {
 		return false
 	}
-	if s := c.Policy.Sharing(); s == limits.SharedExactly || s == limits.SharedAsTheStore && l.cfg.Default != limits.SharedByLease {
-		return false
-	}
-	if m, drains := c.Policy.Meter(); !drains || m.Queue || m.Bound != m.Free || c.Cost > m.Capacity {
-		return false
-	}
-	for j := range charges { // charges against one balance add up: that is for the store
+	return chosen(c.Policy, limits.SharedByLease, l.cfg.Default) && refuses(c.Policy) && c.Cost <= c.Policy.Quota() && alone(charges, i)
+}
+
+// chosen reports whether a policy is shared in a way, by its own choice or by default.
+func chosen(p *limits.Policy, way, byDefault limits.Sharing) bool {
+	s := p.Sharing()
+	return s == way || s == limits.SharedAsTheStore && byDefault == way
+}
+
+// refuses reports whether a policy's rule is a debt that drains, and refuses what would be too much.
+func refuses(p *limits.Policy) bool {
+	m, drains := p.Meter()
+	return drains && !m.Queue && m.Bound == m.Free
+}
+
+// alone reports whether the i-th charge is the only one against its balance: charges against one balance add up, and that is for
+// the store.
+func alone(charges []limits.Charge, i int) bool {
+	c := &charges[i]
+	for j := range charges {
 		if j != i && charges[j].Key == c.Key && charges[j].Policy != nil && charges[j].Policy.Name() == c.Policy.Name() {
 			return false
 		}

@@ -22,8 +22,8 @@ var (
 	failureWords   = []string{"local", "open", "closed"}
 	failures       = []limits.OnFailure{limits.Local, limits.Open, limits.Closed}
 	guaranteeWords = []string{"strict"}
-	sharingWords   = []string{"exact", "lease"}
-	sharings       = []limits.Sharing{limits.SharedExactly, limits.SharedByLease}
+	sharingWords   = []string{"exact", "lease", "async"}
+	sharings       = []limits.Sharing{limits.SharedExactly, limits.SharedByLease, limits.SharedAsync}
 	countWords     = []string{"all", "successes", "failures"}
 	counts         = []shed.Count{shed.CountAll, shed.CountSuccesses, shed.CountFailures}
 )
@@ -110,8 +110,8 @@ func (o object) failure(l *shed.Limit) {
 	if _, ok := o.word("guarantee"); !ok {
 		return
 	}
-	if l.Sharing == limits.SharedByLease {
-		o.fields["sharing"].fail("lease contradicts guarantee: strict", "remove one of the two")
+	if l.Sharing > limits.SharedExactly {
+		o.fields["sharing"].fail(l.Sharing.String()+" contradicts guarantee: strict", "remove one of the two")
 	}
 	l.Strict = true
 	if l.OnFailure == limits.Local || l.OnFailure == limits.Open {
@@ -170,8 +170,9 @@ func (o object) checkedRule(l *shed.Limit) limits.Rule {
 			return nil
 		}
 	}
-	if _, drains := built.(limits.Delay); l.Sharing == limits.SharedByLease && (drains || !isBucket(rule)) {
-		at.fail("cannot be taken ahead", "use token_bucket or leaky_bucket without excess: delay, or remove sharing: lease")
+	if _, drains := built.(limits.Delay); l.Sharing > limits.SharedExactly && (drains || !isBucket(rule)) {
+		what := map[limits.Sharing]string{limits.SharedByLease: "cannot be taken ahead", limits.SharedAsync: "cannot be counted afterwards"}
+		at.fail(what[l.Sharing], "use token_bucket or leaky_bucket without excess: delay, or remove sharing: "+l.Sharing.String())
 		return nil
 	}
 	if built == rule && l.Excess == shed.Delay {

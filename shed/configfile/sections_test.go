@@ -169,7 +169,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 		Store: Store{Redis: Redis{
 			URL: "rediss://app@redis.internal.example:6380/2", PasswordFile: "testdata/good/redis.password", Prefix: "shop",
 			OnFailure: limits.Closed, Instances: 3, Heartbeat: true, Timeout: 80 * time.Millisecond, CacheRefusals: true,
-			Sharing: limits.SharedByLease, Lease: 300 * time.Millisecond,
+			Sharing: limits.SharedByLease, Lease: 300 * time.Millisecond, MergeEvery: 100 * time.Millisecond,
 		}},
 		Pumpkin: Pumpkin{
 			PollAfter: 30 * time.Second, PollIdle: 45 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
@@ -187,7 +187,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				URL: "redis+cluster://redis.internal.example:6379", PasswordFile: "testdata/good/redis.password", Namespace: "shop",
 				SnapshotFile: "testdata/good/state.json",
 			},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 103,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 104,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

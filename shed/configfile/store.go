@@ -36,9 +36,11 @@ type Redis struct {
 	// CacheRefusals remembers what Redis refused, see redisstore.Refusals.
 	CacheRefusals bool
 	// Sharing is how instances share the limits that do not say so themselves; the zero value means limits.SharedExactly. Lease
-	// is how long a block is spent that was taken ahead; 0 means redisstore.DefaultLease. See redisstore.Leases.
-	Sharing limits.Sharing
-	Lease   time.Duration
+	// is how long a block is spent that was taken ahead; 0 means redisstore.DefaultLease. See redisstore.Leases. MergeEvery is how
+	// often what was counted here is merged; 0 means redisstore.DefaultMergeEvery. See redisstore.Async.
+	Sharing    limits.Sharing
+	Lease      time.Duration
+	MergeEvery time.Duration
 }
 
 var storeShape = shape{keys: []key{
@@ -55,6 +57,7 @@ var redisShape = shape{keys: []key{
 	{name: "cache_refusals", kind: kindBoolean},
 	{name: "sharing", kind: kindWord, words: sharingWords},
 	{name: "lease", kind: kindDuration, min: int64(10 * time.Millisecond), max: int64(time.Second)},
+	{name: "merge_every", kind: kindDuration, min: int64(10 * time.Millisecond), max: int64(time.Second)},
 	{name: "timeout", kind: kindDuration, min: int64(time.Millisecond), max: int64(10 * time.Second)},
 }}
 
@@ -67,7 +70,7 @@ func store(o object, folder string) Store {
 	s := Redis{
 		URL: r.text("url"), PasswordFile: r.file("password_file", folder), Prefix: r.text("prefix"),
 		Heartbeat: r.boolean("heartbeat"), Timeout: r.duration("timeout"),
-		CacheRefusals: r.boolean("cache_refusals"), Lease: r.duration("lease"),
+		CacheRefusals: r.boolean("cache_refusals"), Lease: r.duration("lease"), MergeEvery: r.duration("merge_every"),
 	}
 	if s.URL != "" {
 		if err := redisstore.Check(s.URL, redisstore.Config{}); err != nil {

@@ -6,8 +6,8 @@ import (
 )
 
 // layered puts in front of the guard what spares Redis calls. The result closes all of it. What is not asked for is not there,
-// but for leases, which a reload may ask for: they cost nothing to limits that are shared exactly.
-func (c *Config) layered(guard *redisstore.Guard) (*redisstore.Leases, error) {
+// but for leases and counts, which a reload may ask for: they cost nothing to limits that are shared exactly.
+func (c *Config) layered(guard *redisstore.Guard) (*redisstore.Async, error) {
 	var store limits.Store = guard
 	if c.Store.Redis.CacheRefusals {
 		refusals, err := redisstore.NewRefusals(store, 0)
@@ -16,5 +16,14 @@ func (c *Config) layered(guard *redisstore.Guard) (*redisstore.Leases, error) {
 		}
 		store = refusals
 	}
-	return redisstore.NewLeases(store, redisstore.LeaseConfig{Default: c.Store.Redis.Sharing, Lasts: c.Store.Redis.Lease})
+	leases, err := redisstore.NewLeases(store, redisstore.LeaseConfig{Default: c.Store.Redis.Sharing, Lasts: c.Store.Redis.Lease})
+	if err != nil {
+		return nil, err
+	}
+	async, err := redisstore.NewAsync(leases, redisstore.AsyncConfig{Default: c.Store.Redis.Sharing, Every: c.Store.Redis.MergeEvery})
+	if err != nil {
+		leases.Close()
+		return nil, err
+	}
+	return async, nil
 }

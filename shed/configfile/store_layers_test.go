@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spillway-go/spillway/internal/redistest"
 	"github.com/spillway-go/spillway/shed"
@@ -62,6 +63,44 @@ store: {redis: {url: "redis://`+server.Addr+`/0", prefix: p`+string(rune('a'+i))
 		st := s.Status()
 		if n := st.Store.Decisions["lease"]; (n > 0) != c.leased || st.Store.State != "up" {
 			t.Errorf("limit%s, store%s: %d decisions by lease, state %s", c.limit, c.store, n, st.Store.State)
+		}
+		if want := strings.TrimPrefix(strings.TrimPrefix(c.limit, ", guarantee: strict"), ", sharing: "); st.Rules[0].Sharing != want {
+			t.Errorf("limit%s: the debug view says %q", c.limit, st.Rules[0].Sharing)
+		}
+	}
+}
+
+// TestAWideLimitIsCountedAfterwardsWhenTheFileSaysSo: by the limit or by the store, and never where a limit is strict.
+func TestAWideLimitIsCountedAfterwardsWhenTheFileSaysSo(t *testing.T) {
+	server := redistest.Single(t)
+	for i, c := range []struct {
+		limit, store string
+		here         bool
+	}{
+		{"", "", false},
+		{", sharing: async", "", true},
+		{"", ", sharing: async", true},
+		{", sharing: exact", ", sharing: async", false},
+		{", guarantee: strict", ", sharing: async", false},
+	} {
+		prefix := "w" + string(rune('a'+i))
+		s, _ := instance(t, `
+limits:
+  - {name: wide, token_bucket: {capacity: 100000, refill: 1/h}, per: global`+c.limit+`}
+store: {redis: {url: "redis://`+server.Addr+`/0", prefix: `+prefix+`, instances: 2, timeout: 5s, merge_every: 10ms`+c.store+`}}
+`)
+		here := func() int64 { return s.Status().Store.Decisions["async"] }
+		admitted := 0
+		for begin := time.Now(); admitted < 200 || c.here && here() == 0 && time.Since(begin) < time.Minute; admitted++ {
+			p, err := s.Admit(context.Background(), shed.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Done(shed.Success)
+		}
+		st := s.Status()
+		if (here() > 0) != c.here || st.Store.State != "up" || st.Store.Merges == nil {
+			t.Errorf("limit%s, store%s: %d decisions here, %+v", c.limit, c.store, here(), st.Store)
 		}
 		if want := strings.TrimPrefix(strings.TrimPrefix(c.limit, ", guarantee: strict"), ", sharing: "); st.Rules[0].Sharing != want {
 			t.Errorf("limit%s: the debug view says %q", c.limit, st.Rules[0].Sharing)

@@ -41,11 +41,13 @@
 //	spillway_signal_discarded_total{signal}              samples of a signal that could not be used
 //	spillway_signal_transitions_total{signal}            changes of its state
 //	spillway_store_seconds{source}                       how long a store outside this process took, by who decided: redis,
-//	                                                     lease, cache; local, open, closed while it is down; none
+//	                                                     lease, async, cache; local, open, closed while it is down; none
 //	spillway_store_up                                    1 while that store decides; 0 while it is down or faulty
 //	spillway_store_state_changes_total                   how often that changed
 //	spillway_store_instances                             what a limit is divided by where an instance decides alone
 //	spillway_store_decisions_total{source}               its decisions, by who made them
+//	spillway_store_merges_total{result}                  messages in which counts were merged: done, failed
+//	spillway_store_merged_keys                           balances that are counted here
 //	spillway_store_errors_total{kind}                    its failed calls: unknown (may have charged), not_executed,
 //	                                                     out_of_memory, misconfigured
 //	spillway_refund_errors_total                         refunds that the store could not make

@@ -87,7 +87,9 @@ var (
 	storeUpFamily        = gauge("spillway_store_up", "1 while the shared store of quotas decides, 0 while each instance does what its limits' on_failure says.")
 	storeChangesFamily   = counter("spillway_store_state_changes_total", "How often the shared store stopped or began again to decide.")
 	storeInstancesFamily = gauge("spillway_store_instances", "How many instances share the quotas: what a limit is divided by where this one decides alone.")
-	storeDecisionsFamily = counter("spillway_store_decisions_total", "Decisions by who made them: redis, lease, cache, local, open or closed.", "source")
+	storeDecisionsFamily = counter("spillway_store_decisions_total", "Decisions by who made them: redis, lease, async, cache, local, open or closed.", "source")
+	storeMergesFamily    = counter("spillway_store_merges_total", "Messages in which this instance merged what it had counted for limits with sharing: async, by result: done or failed.", "result")
+	storeMergedFamily    = gauge("spillway_store_merged_keys", "Balances that this instance counts for limits with sharing: async.")
 	storeErrorsFamily    = counter("spillway_store_errors_total", "Failed calls of the shared store, by what that means.", "kind")
 
 	reloadsFamily     = counter("spillway_config_reloads_total", "New configurations since the start, by what became of them.", "result")

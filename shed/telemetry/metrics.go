@@ -264,6 +264,11 @@ func (r report) store(st *limits.Report) {
 	for source, n := range st.Decisions {
 		r.set(storeDecisionsFamily, float64(n), source)
 	}
+	if m := st.Merges; m != nil {
+		r.set(storeMergesFamily, float64(m.Done), "done")
+		r.set(storeMergesFamily, float64(m.Failed), "failed")
+		r.set(storeMergedFamily, float64(m.Keys))
+	}
 	for kind, n := range st.Errors {
 		r.set(storeErrorsFamily, float64(n), kind)
 	}

@@ -17,7 +17,7 @@ type distant struct{ limits.Store }
 
 func (distant) Report() limits.Report {
 	return limits.Report{State: "down", Since: time.Unix(0, 0), Changes: 3, Instances: 4,
-		Decisions: map[string]int64{"redis": 7, "local": 2}, Errors: map[string]int64{"unknown": 5}}
+		Decisions: map[string]int64{"redis": 7, "local": 2}, Errors: map[string]int64{"unknown": 5}, Merges: &limits.Merges{Keys: 6, Done: 11, Failed: 1}}
 }
 
 func TestASharedStoreTellsHowItIs(t *testing.T) {
@@ -28,7 +28,7 @@ func TestASharedStoreTellsHowItIs(t *testing.T) {
 	defer s.Close()
 	m := telemetry.New()
 	m.Watch(s)
-	const want = `# HELP spillway_store_decisions_total Decisions by who made them: redis, lease, cache, local, open or closed.
+	const want = `# HELP spillway_store_decisions_total Decisions by who made them: redis, lease, async, cache, local, open or closed.
 # TYPE spillway_store_decisions_total counter
 spillway_store_decisions_total{source="local"} 2
 spillway_store_decisions_total{source="redis"} 7
@@ -38,6 +38,13 @@ spillway_store_errors_total{kind="unknown"} 5
 # HELP spillway_store_instances How many instances share the quotas: what a limit is divided by where this one decides alone.
 # TYPE spillway_store_instances gauge
 spillway_store_instances 4
+# HELP spillway_store_merged_keys Balances that this instance counts for limits with sharing: async.
+# TYPE spillway_store_merged_keys gauge
+spillway_store_merged_keys 6
+# HELP spillway_store_merges_total Messages in which this instance merged what it had counted for limits with sharing: async, by result: done or failed.
+# TYPE spillway_store_merges_total counter
+spillway_store_merges_total{result="done"} 11
+spillway_store_merges_total{result="failed"} 1
 # HELP spillway_store_state_changes_total How often the shared store stopped or began again to decide.
 # TYPE spillway_store_state_changes_total counter
 spillway_store_state_changes_total 3
@@ -46,7 +53,8 @@ spillway_store_state_changes_total 3
 spillway_store_up 0
 `
 	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "spillway_store_up", "spillway_store_state_changes_total",
-		"spillway_store_instances", "spillway_store_decisions_total", "spillway_store_errors_total"); err != nil {
+		"spillway_store_instances", "spillway_store_decisions_total", "spillway_store_errors_total",
+		"spillway_store_merges_total", "spillway_store_merged_keys"); err != nil {
 		t.Error(err)
 	}
 	alone, err := shed.New(shed.Config{})
