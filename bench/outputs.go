@@ -110,7 +110,7 @@ func printAgreements(w io.Writer, all []results.Agreement) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nThe same seed in virtual time, in process, and over sockets: goodput, and how many of the criteria about Spillway hold")
+	fmt.Fprintln(w, "The same seed in virtual time, in process, and over sockets: goodput, and how many of the criteria about Spillway hold")
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "\tscenario\tlevel\tmargin\tsim\thandler\tsocket")
 	for i := range all {

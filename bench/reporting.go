@@ -29,6 +29,7 @@ func reportCommand(_ context.Context, args []string, out, log io.Writer) (int, e
 			continue
 		}
 		all.Runs, all.Verdicts = append(all.Runs, one.Runs...), append(all.Verdicts, one.Verdicts...)
+		all.Agreements = append(all.Agreements, one.Agreements...)
 		all.Partial = all.Partial || one.Partial
 		if all.Env == nil {
 			all.Env = one.Env

@@ -124,7 +124,7 @@ func Form(f *results.Form, criteria int) string {
 	case criteria == 0:
 		return fmt.Sprintf("%.3f", float64(f.Goodput))
 	}
-	return fmt.Sprintf("%.3f  %d of %d", float64(f.Goodput), f.Met, criteria)
+	return fmt.Sprintf("%.3f · %d of %d", float64(f.Goodput), f.Met, criteria)
 }
 
 // settings is what the scenario runs with, in words.

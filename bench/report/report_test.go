@@ -97,7 +97,7 @@ func TestThePageBeginsWithWhatIsBadAndHoldsTheFormsTogether(t *testing.T) {
 	}
 	page, last := b.String(), 0
 	for _, want := range []string{
-		`"status fail">FAIL`, `"status invalid">INVALID`, `"status pending">PENDING`, `"status pass">PASS`, "Three forms", "0.990  3 of 3", ">INVALID</td>", "not played",
+		`"status fail">FAIL`, `"status invalid">INVALID`, `"status pending">PENDING`, `"status pass">PASS`, "Three forms", "0.990 · 3 of 3", ">INVALID</td>", "not played",
 		`id="noisy-sim"`, `id="noisy-socket"`, `id="step-sim"`,
 	} {
 		i := strings.Index(page[last:], want)
