@@ -113,16 +113,17 @@ func (m *Meter) judge(b balance, now, cost, before int64) (balance, judgement) {
 	if owed == 0 {
 		since = at
 	}
+	b = balance{owed: owed, last: at, since: since}
 	owed += before * m.Unit
 	x := m.counted(owed, cost)
 	if x > m.Bound {
 		return b, judgement{reason: OverLimit, retryAfter: m.until(x-m.Bound, at, now)}
 	}
-	after := balance{owed: owed + cost*m.Unit, last: at, since: since}
+	b.owed = owed + cost*m.Unit
 	if x > m.Free {
-		return after, judgement{delay: m.until(x-m.Free, at, now)}
+		return b, judgement{delay: m.until(x-m.Free, at, now)}
 	}
-	return after, judgement{}
+	return b, judgement{}
 }
 
 // counted is the debt by which a charge of cost is judged when owed is ahead of it.
@@ -136,11 +137,7 @@ func (m *Meter) counted(owed, cost int64) int64 {
 // look implements arithmetic. Remaining is how many charges of 1 would be accepted one after the other.
 func (m *Meter) look(b balance, now int64) outlook {
 	at := m.clock(b, now)
-	return m.outlook(m.drained(b, at), at, now)
-}
-
-// outlook says where a debt stands at the balance's own time.
-func (m *Meter) outlook(owed, at, now int64) outlook {
+	owed := m.drained(b, at)
 	if owed == 0 {
 		return outlook{remaining: m.top}
 	}

@@ -21,8 +21,8 @@ type Rule interface {
 // comes and goes by value, so that asking costs no allocation and a refusal cannot have written anything.
 type arithmetic interface {
 	// judge says whether cost, which is above 0, fits into b on top of what earlier charges of the same Take add to it
-	// (before), and what b is after all of them; if it does not fit, that is b itself. For OverLimit the retryAfter is the
-	// time at which before and cost fit together.
+	// (before), and what b is after all of them; if it does not fit, what it is without any of them. For OverLimit the
+	// retryAfter is the time at which before and cost fit together.
 	judge(b balance, now, cost, before int64) (balance, judgement)
 	// look says where b stands; b may be what judge has just returned.
 	look(b balance, now int64) outlook
