@@ -35,7 +35,9 @@ type Options struct {
 //	redis+cluster://host:6379?addr=host2:6379             a cluster, from any of its servers
 //	redis+sentinel://host:26379/0?master_name=mymaster    the master that sentinels name; more of them with addr=
 //
-// Parameters of the URL are those of go-redis (read_timeout=80ms, pool_size=64) and beat Options.
+// Parameters of the URL are those of go-redis (read_timeout=80ms, pool_size=64) and beat Options. With the first address of
+// sentinels the logger of go-redis, which is one for the program, becomes one that writes the same to stderr and does not repeat
+// itself within a minute; a program that wants another sets it afterwards with redis.SetLogger.
 func Open(address string, o Options) (redis.UniversalClient, error) {
 	client, err := o.open(address)
 	if err != nil {
@@ -85,6 +87,7 @@ func (o Options) open(address string) (redis.UniversalClient, error) {
 		}
 		o.tune(tuned{&p.Username, &p.Password, &p.DialTimeout, &p.ReadTimeout, &p.WriteTimeout, &p.PoolTimeout, &p.PoolSize, &p.MinIdleConns, &p.MaxRetries, &p.DialerRetries})
 		p.ContextTimeoutEnabled, p.DisableIdentity = true, true
+		hush()
 		return redis.NewFailoverClient(p), nil
 	}
 	return nil, fmt.Errorf("the scheme %q is unknown; use redis, rediss, unix, redis+cluster or redis+sentinel", scheme)

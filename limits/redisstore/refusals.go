@@ -43,6 +43,17 @@ type Refusals struct {
 	refunds [refundMarks]atomic.Uint64
 	hits    atomic.Int64
 	closed  atomic.Bool
+
+	// clock, if set, is used instead of the process's, for tests that play with time.
+	clock func() time.Time
+}
+
+// time returns the time by this process's clock.
+func (r *Refusals) time() time.Time {
+	if r.clock != nil {
+		return r.clock()
+	}
+	return time.Now()
 }
 
 type refusalShard struct {
@@ -90,7 +101,7 @@ func (r *Refusals) Take(ctx context.Context, now time.Time, charges []limits.Cha
 	if !ok {
 		return r.inner.Take(ctx, now, charges)
 	}
-	asked, first, second := time.Now(), r.hash(of.keys[0]), uint64(0)
+	asked, first, second := r.time(), r.hash(of.keys[0]), uint64(0)
 	if of.second != 0 {
 		second = r.hash(of.keys[1])
 	}
@@ -114,7 +125,7 @@ func (r *Refusals) Take(ctx context.Context, now time.Time, charges []limits.Cha
 		shard.mu.Unlock()
 	case !d.Allowed && d.Source == limits.FromRedis:
 		if lasts := holds(charges, &d); lasts > 0 {
-			r.keep(shard, of, &refusal{d: d, at: time.Now(), until: asked.Add(lasts), refunds: refunds})
+			r.keep(shard, of, &refusal{d: d, at: r.time(), until: asked.Add(lasts), refunds: refunds})
 		}
 	}
 	return d, err
