@@ -38,6 +38,7 @@ type day struct {
 	gauges  *gauges
 	streams *streams
 	pinger  *pinger
+	again   bool // this act has been played before, on a machine that was too late
 }
 
 // Usage reports whether an error of Run is for whoever called: a program is not installed, or there is no such act.
@@ -118,9 +119,9 @@ func choose(o Options) ([]*act, error) {
 
 func (d *day) say(format string, args ...any) { fmt.Fprintf(d.Log, format+"\n", args...) }
 
-// length is how long something takes that may be shorter in a quick day.
+// length is how long something takes that may be shorter in a quick day, and in an act that is played again.
 func (d *day) length(quick, full time.Duration) time.Duration {
-	if d.Quick {
+	if d.Quick || d.again {
 		return quick
 	}
 	return full
@@ -144,6 +145,7 @@ func (d *day) perform(ctx context.Context, a *act) {
 	for try := 1; ; try++ {
 		s := &scene{load: &load{}, day: d, act: a, begin: time.Now(), tries: try}
 		d.pinger.take()
+		d.again = try > 1
 		d.say("\n%s %s", clock(time.Since(d.begin)), a.title)
 		s.alone = d.alone()
 		breaks := d.streams.breaks.Load()
