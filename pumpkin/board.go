@@ -37,8 +37,8 @@ type handsOff struct {
 	actor, reason string
 }
 
-// tomb remembers that an item was ended, so that a state from elsewhere that still has it does not bring it back.
-type tomb struct {
+// tombstone remembers that an item was ended, so that a state from elsewhere that still has it does not bring it back.
+type tombstone struct {
 	id             string
 	cleared, until time.Time
 	auto           bool // by automation
@@ -56,17 +56,17 @@ type board struct {
 	lang                 string
 	pollActive, pollIdle int // seconds
 
-	epoch   string
-	rev     uint64
-	seq     uint64     // what the shared store has counted
-	unseen  bool       // nobody has been told of this epoch, so another may take its place
-	locals  int        // writes that the shared store does not have yet
-	held    []held     // in force, in the document's order
-	waiting []held     // to be in force later
-	holds   []handsOff // force_off
-	tombs   []tomb
-	over    *override // nil: there is none
-	body    []byte    // the document
+	epoch      string
+	rev        uint64
+	seq        uint64     // what the shared store has counted
+	unseen     bool       // nobody has been told of this epoch, so another may take its place
+	locals     int        // writes that the shared store does not have yet
+	held       []held     // in force, in the document's order
+	waiting    []held     // to be in force later
+	holds      []handsOff // force_off
+	tombstones []tombstone
+	over       *override // nil: there is none
+	body       []byte    // the document
 }
 
 // newBoard returns an empty board at rev 0.
@@ -135,7 +135,7 @@ func (b board) write(now time.Time, who held, e Entry) (board, error) {
 	}
 	next := b
 	next.waiting = waiting
-	next.tombs = slices.DeleteFunc(slices.Clone(b.tombs), func(t tomb) bool { return t.id == id || !now.Before(t.until) })
+	next.tombstones = slices.DeleteFunc(slices.Clone(b.tombstones), func(t tombstone) bool { return t.id == id || !now.Before(t.until) })
 	return next.commit(live), nil
 }
 
@@ -150,14 +150,14 @@ func (b board) clearBy(now time.Time, id string, by Origin) board {
 		return b
 	}
 	isIt := func(h held) bool { return h.notice.ID == id }
-	t := tomb{id: id, cleared: now, until: now.Add(maxTTL), auto: by == Automatic}
+	t := tombstone{id: id, cleared: now, until: now.Add(maxTTL), auto: by == Automatic}
 	if h.expires.After(t.until) {
 		t.until = h.expires
 	}
 	next := b
-	next.tombs = append(slices.DeleteFunc(slices.Clone(b.tombs), func(t tomb) bool { return t.id == id || !now.Before(t.until) }), t)
-	if len(next.tombs) > maxTombs {
-		next.tombs = next.tombs[len(next.tombs)-maxTombs:]
+	next.tombstones = append(slices.DeleteFunc(slices.Clone(b.tombstones), func(t tombstone) bool { return t.id == id || !now.Before(t.until) }), t)
+	if len(next.tombstones) > maxTombstones {
+		next.tombstones = next.tombstones[len(next.tombstones)-maxTombstones:]
 	}
 	next.waiting = slices.DeleteFunc(slices.Clone(b.waiting), isIt)
 	return next.commit(slices.DeleteFunc(slices.Clone(b.held), isIt))

@@ -22,7 +22,7 @@ const (
 	defaultTTL     = time.Hour
 	maxTTL         = 24 * time.Hour
 	maxAhead       = 30 * 24 * time.Hour // of a start
-	maxTombs       = 64
+	maxTombstones  = 64
 	bidiOverrides  = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 )

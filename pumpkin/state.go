@@ -114,7 +114,7 @@ func (b board) state() State {
 	for _, h := range b.holds {
 		s.Holds = append(s.Holds, Hold{ID: h.id, Until: wall(h.until), UpdatedAt: wall(h.updated), Actor: h.actor, Reason: h.reason})
 	}
-	for _, t := range b.tombs {
+	for _, t := range b.tombstones {
 		s.Cleared = append(s.Cleared, Cleared{ID: t.id, ClearedAt: wall(t.cleared), Until: wall(t.until), Auto: t.auto})
 	}
 	return s
@@ -137,7 +137,7 @@ func (b board) adopt(now time.Time, s State) (board, error) {
 		return b, refuse(InvalidField, "rev: %d or seq: %d is above 2^53, which scripts cannot count", s.Rev, s.Seq)
 	case s.Epoch < b.epoch && !b.unseen:
 		return b, ErrOlderEpoch
-	case len(s.Items) > maxItems || len(s.Holds) > maxItems || len(s.Cleared) > maxTombs:
+	case len(s.Items) > maxItems || len(s.Holds) > maxItems || len(s.Cleared) > maxTombstones:
 		return b, refuse(TooManyItems, "%d items, %d holds, %d ends", len(s.Items), len(s.Holds), len(s.Cleared))
 	}
 	next := b
@@ -145,7 +145,7 @@ func (b board) adopt(now time.Time, s State) (board, error) {
 	if s.Epoch == b.epoch {
 		next.seq = max(s.Seq, b.seq)
 	}
-	next.held, next.waiting, next.holds, next.tombs = nil, nil, nil, nil
+	next.held, next.waiting, next.holds, next.tombstones = nil, nil, nil, nil
 	seen := map[string]bool{}
 	for _, it := range s.Items {
 		h, err := it.held(now, b.lang)
@@ -169,7 +169,7 @@ func (b board) adopt(now time.Time, s State) (board, error) {
 	}
 	for _, c := range s.Cleared {
 		if until := sameMoment(now, c.Until); now.Before(until) {
-			next.tombs = append(next.tombs, tomb{c.ID, sameMoment(now, c.ClearedAt), until, c.Auto})
+			next.tombstones = append(next.tombstones, tombstone{c.ID, sameMoment(now, c.ClearedAt), until, c.Auto})
 		}
 	}
 	if n := len(next.documentOf(slices.Concat(next.held, next.waiting)).render()); n > maxDocument {

@@ -30,7 +30,7 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 	if route.Exempt || req.Exempt {
 		return Permit{}, s.admitExempt(ctx, route)
 	}
-	if req.Stage != BeforeNames { // features may be off for some clients only
+	if req.Stage != BeforeIdentity { // features may be off for some clients only
 		if err := s.switchedOff(ctx, route, req.Client); err != nil {
 			return Permit{}, err
 		}

@@ -12,13 +12,13 @@ type Stage uint8
 
 // The stages.
 const (
-	WholeStage  Stage = iota // all limits are charged at once
-	BeforeNames              // only those that do not ask who the client is; Permit.Extend charges the others
-	AfterNames               // those others
+	WholeStage     Stage = iota // all limits are charged at once
+	BeforeIdentity              // only those that do not ask who the client is; Permit.Extend charges the others
+	AfterIdentity               // those others
 )
 
 // includes reports whether a rule is charged at that stage.
-func (s Stage) includes(r *rule) bool { return s == WholeStage || r.asksWho() == (s == AfterNames) }
+func (s Stage) includes(r *rule) bool { return s == WholeStage || r.asksWho() == (s == AfterIdentity) }
 
 // asksWho reports whether it matters to the rule who the client is.
 func (r *rule) asksWho() bool {
@@ -34,7 +34,7 @@ func (p Permit) Extend(ctx context.Context, req Request) error {
 		return err
 	}
 	s := p.s
-	req.Stage = AfterNames
+	req.Stage = AfterIdentity
 	v := s.visits.Get().(*visit)
 	v.begin(ctx, p.slot.held.route, &req)
 	err := v.extend(p, &req)

@@ -31,7 +31,7 @@ func TestEachLimitIsChargedAtItsStageAndOnce(t *testing.T) {
 			}
 			return all
 		}
-		outer := Request{Stage: BeforeNames, IP: netip.MustParseAddr("192.0.2.1"), Client: "ip:192.0.2.1", By: "ip"}
+		outer := Request{Stage: BeforeIdentity, IP: netip.MustParseAddr("192.0.2.1"), Client: "ip:192.0.2.1", By: "ip"}
 		p := admitted(t, s, outer)
 		if got := charged(p); len(got) != 4 || got["client"] || got["client-route"] || got["known"] {
 			t.Errorf("before it is known who asks: %v", got)
@@ -76,7 +76,7 @@ func TestAnExtensionWaitsForItsTurnInThePlaceItHas(t *testing.T) {
 		cfg.Limits = []Limit{{Name: "r", Rule: limits.LeakyBucket{Capacity: 5, Leak: limits.PerSecond(1)}, Excess: Delay, MaxWait: time.Minute}}
 		s, start := open(t, cfg), time.Now()
 		for range 3 {
-			p := admitted(t, s, Request{Stage: BeforeNames})
+			p := admitted(t, s, Request{Stage: BeforeIdentity})
 			if err := p.Extend(t.Context(), Request{Client: "a"}); err != nil {
 				t.Fatal(err)
 			}

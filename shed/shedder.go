@@ -30,20 +30,20 @@ const TickEvery = 100 * time.Millisecond
 // Lock order: mu is the only lock of this package and is held for a few dozen instructions; no store, observer or waiter
 // is ever called while it is held.
 type Shedder struct {
-	settings atomic.Pointer[settings] // looked up once per request; replaced whole by Reload
-	store    limits.Store
-	features Features
-	observer Observer
-	health   atomic.Pointer[health.Sampler]
-	turns    *queue.Leaky
-	guard    []limits.Charge // bound exempt routes and exempt requests; charged in a store of their own
-	guards   *limits.Memory
-	running  *limits.Memory // what is in flight, for the rules that count that
-	clock    clock
-	jitter   func(n int64) int64 // at random from [0, n), for the Retry-After of refusals by load
-	counts   counts
-	veil     veil // hides clients' names in the status
-	visits   sync.Pool
+	settings   atomic.Pointer[settings] // looked up once per request; replaced whole by Reload
+	store      limits.Store
+	features   Features
+	observer   Observer
+	health     atomic.Pointer[health.Sampler]
+	turns      *queue.Leaky
+	guard      []limits.Charge // bound exempt routes and exempt requests; charged in a store of their own
+	guards     *limits.Memory
+	running    *limits.Memory // what is in flight, for the rules that count that
+	clock      clock
+	jitter     func(n int64) int64 // at random from [0, n), for the Retry-After of refusals by load
+	counts     counts
+	pseudonyms pseudonyms // hides clients' names in the status
+	visits     sync.Pool
 
 	stop func()        // ends the ticking
 	done chan struct{} // closed when it has ended
@@ -151,17 +151,17 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	}
 	floor, _ := estimate.Bounds()
 	s := &Shedder{
-		store:    store,
-		features: cfg.Features,
-		observer: cfg.Observer,
-		turns:    queue.NewLeaky(0),
-		veil:     newVeil(),
-		guard:    []limits.Charge{{Policy: guard, Key: "routes", Cost: 1}, {Policy: guard, Key: "requests", Cost: 1}},
-		guards:   guards,
-		running:  running,
-		clock:    clock,
-		jitter:   rand.Int64N,
-		done:     make(chan struct{}),
+		store:      store,
+		features:   cfg.Features,
+		observer:   cfg.Observer,
+		turns:      queue.NewLeaky(0),
+		pseudonyms: newPseudonyms(),
+		guard:      []limits.Charge{{Policy: guard, Key: "routes", Cost: 1}, {Policy: guard, Key: "requests", Cost: 1}},
+		guards:     guards,
+		running:    running,
+		clock:      clock,
+		jitter:     rand.Int64N,
+		done:       make(chan struct{}),
 		gate: gate{
 			estimate: estimate,
 			floor:    floor,

@@ -137,7 +137,7 @@ func (s *Shedder) Status() Status {
 	for _, r := range set.rules {
 		st.Rules = append(st.Rules, r.status())
 	}
-	st.Line.Clients = s.veil.clients(s.readGate(&st, set)) // hashed after the lock is released
+	st.Line.Clients = s.pseudonyms.clients(s.readGate(&st, set)) // hashed after the lock is released
 	st.explain()
 	return st
 }
@@ -166,7 +166,7 @@ func (s *Shedder) readGate(st *Status, set *settings) []queue.Backlog {
 	for _, l := range g.lanes.all {
 		st.Routes = append(st.Routes, l.status())
 	}
-	return g.crowd(now, &st.Line)
+	return g.readLine(now, &st.Line)
 }
 
 func (r *rule) status() RuleStatus {

@@ -133,7 +133,7 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 		Plan: cmp.Or(hints.Plan, id.Plan), Cost: max(hints.Cost, 0),
 	}
 	if e.beforeAuth {
-		req.Stage = shed.BeforeNames
+		req.Stage = shed.BeforeIdentity
 	}
 	if seen.bodies && r.ContentLength > 0 {
 		req.Amounts = append(req.Amounts, shed.Amount{Unit: shed.RequestBytes, N: r.ContentLength})
@@ -188,7 +188,7 @@ func (e *Edge) extend(v *Visit, w http.ResponseWriter, r *http.Request, outer *r
 	outer.rare.pending = nil
 	id := seen.who.Identify(r, hints.Principal)
 	req.Client, req.By, req.Anonymous, req.IP = id.Client, id.By, id.Anonymous, id.IP
-	req.Plan, req.Stage = cmp.Or(hints.Plan, id.Plan), shed.AfterNames
+	req.Plan, req.Stage = cmp.Or(hints.Plan, id.Plan), shed.AfterIdentity
 	if hints.Cost > 0 {
 		req.Cost = hints.Cost
 	}

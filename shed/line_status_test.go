@@ -37,7 +37,7 @@ func TestTheStatusTellsWhoStandsInTheLine(t *testing.T) {
 		if line.Waiting["critical_plus"] != 7 || line.Waiting["critical"] != 1 || line.Waiting["sheddable"] != 3 || len(line.Waiting) != 4 {
 			t.Errorf("waiting %v", line.Waiting)
 		}
-		if len(line.Clients) != crowdSize || line.Clients[0].Waiting != 3 || line.Clients[0].Priority != "sheddable" {
+		if len(line.Clients) != namedClients || line.Clients[0].Waiting != 3 || line.Clients[0].Priority != "sheddable" {
 			t.Errorf("clients %+v", line.Clients)
 		}
 		text, err := json.Marshal(s.Status())

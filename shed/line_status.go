@@ -9,8 +9,8 @@ import (
 	"github.com/spillway-go/spillway/queue"
 )
 
-// crowdSize is how many clients LineStatus names.
-const crowdSize = 5
+// namedClients is how many clients LineStatus names.
+const namedClients = 5
 
 // LineStatus tells who stands in the line.
 type LineStatus struct {
@@ -31,8 +31,8 @@ type ClientStatus struct {
 	Waiting  int    `json:"waiting"`
 }
 
-// crowd reads who stands in the line; the caller holds the lock.
-func (g *gate) crowd(now time.Duration, st *LineStatus) []queue.Backlog {
+// readLine reads who stands in the line; the caller holds the lock.
+func (g *gate) readLine(now time.Duration, st *LineStatus) []queue.Backlog {
 	line, ok := g.line.(*queue.Fair)
 	if !ok {
 		return nil
@@ -43,18 +43,18 @@ func (g *gate) crowd(now time.Duration, st *LineStatus) []queue.Backlog {
 			st.NewestFirst = append(st.NewestFirst, p.String())
 		}
 	}
-	return line.Greediest(crowdSize)
+	return line.Greediest(namedClients)
 }
 
-// veil makes names unreadable.
-type veil [16]byte
+// pseudonyms is the salt under which clients have other names in views.
+type pseudonyms [16]byte
 
-func newVeil() (v veil) {
+func newPseudonyms() (v pseudonyms) {
 	rand.Read(v[:]) // never fails
 	return v
 }
 
-func (v veil) clients(backlogs []queue.Backlog) []ClientStatus {
+func (v pseudonyms) clients(backlogs []queue.Backlog) []ClientStatus {
 	var all []ClientStatus
 	for _, b := range backlogs {
 		sum := sha256.Sum256(append(v[:], b.Client...))
