@@ -67,6 +67,7 @@ func TestTheTableOfArrowsIsTheCode(t *testing.T) {
 			t.Errorf("ARCHITECTURE.md has no row for %s", room)
 		}
 		row, _, _ = strings.Cut(row, "\n")
+		row = row[strings.Index(row, " | ")+1:] // what stands behind the question it answers
 		for _, arrow := range allowed {
 			if !strings.Contains(strings.ToLower(row), called(arrow)) {
 				t.Errorf("the row of %s does not have %s: %s", room, called(arrow), row)

@@ -309,7 +309,7 @@ func startDemo(t *testing.T, glass string) (app, admin, token string) {
 	return
 }
 
-// TestTheAnswersOfTheDocumentsAreTheRealOnes asks what the README's six lines protect, once and until they refuse.
+// TestTheAnswersOfTheDocumentsAreTheRealOnes asks what the README's first lines of code protect, once and until they refuse.
 func TestTheAnswersOfTheDocumentsAreTheRealOnes(t *testing.T) {
 	s, err := shed.New(shed.Config{
 		Limits: []shed.Limit{{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}}},
