@@ -23,7 +23,7 @@ func TestFaultFlapping(t *testing.T) {
 		g := opened(t, at(s), Options{}, GuardConfig{Instances: instances})
 		stops = append(stops, c.load(t, g, 5, always(p, "k")))
 	}
-	for range 6 {
+	for range 6 { // a real server, so real time; the bound below is by what has really passed
 		time.Sleep(300 * time.Millisecond)
 		s.Stop()
 		time.Sleep(300 * time.Millisecond)

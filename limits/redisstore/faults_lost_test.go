@@ -96,7 +96,7 @@ func TestFaultRefusedThenRestarted(t *testing.T) {
 	for range 3 {
 		s.Kill()
 		g.hears(t, Down)
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // some calls and probes while nobody listens; the test does not need them
 		s.Restart(t)
 		g.hears(t, Up)
 		before := c.by[limits.FromRedis].Load()
