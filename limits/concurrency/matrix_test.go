@@ -75,20 +75,6 @@ func TestOverloadIsServedToTheBrimAndInTime(t *testing.T) {
 	}
 }
 
-// TestTableOfAlgorithms prints how the algorithms compare, as the reason for the default.
-func TestTableOfAlgorithms(t *testing.T) {
-	if !*long {
-		t.Skip("only with -long")
-	}
-	for _, c := range backends(4, 16, 128) {
-		for _, load := range []float64{1.2, 2, 5, 10} {
-			for _, name := range []string{Knee, Gradient2, Vegas, AIMD} {
-				t.Logf("%v, %gx, %s: %+.3v", c, load, name, overloaded(t, name, c, load))
-			}
-		}
-	}
-}
-
 func TestADayOfOverloadMovesNothing(t *testing.T) {
 	algorithms, span, spans := []string{Knee}, 5*time.Minute, 4
 	if *long {
