@@ -20,7 +20,12 @@ type MemoryConfig struct {
 	// MaxKeys bounds how many balances are kept, one for each policy and key that is not full; 0 means DefaultMaxKeys.
 	// The bound is split evenly between independent parts of the table, so that a few percent may be out of reach.
 	// Memory is used only as keys come, 50 to 64 bytes for each, and given back as they go.
-	// SlidingLog, and Burst with a Total, need more: see there.
+	//
+	// SlidingLog, and Burst with a Total, remember times besides: about 110 bytes more for each key, and entries of 16 bytes.
+	// Of those all keys together have eight for each of MaxKeys, or 2,097,152 if that is more; once they are used up a key
+	// still gets four. A log that finds no room for another entry joins each two that follow one another, at the later
+	// time of both: quota comes back later than it would, never too early, and what a verdict promises stays true. So a
+	// million keys of such rules take about 370 MB at most.
 	MaxKeys int
 }
 
@@ -28,13 +33,14 @@ type MemoryConfig struct {
 // Take of up to four charges.
 //
 // Its memory is bounded, and the bound cannot be used to wash out a limited key: a balance is dropped only when it is full
-// again, for then it carries no information. Each Take looks at a few others of its part of the table and drops those, so
-// there is no sweep that stops traffic. While there is no room newcomers share one balance for each policy (in their part
-// of the table, see MaxKeys), and keys that have their own keep it. A newcomer that finds room again starts where the
-// shared balance stands. Stats counts how often that happens.
+// again, for then it carries no information. Takes that are admitted look at a few others of their part of the table and
+// drop those, so there is no sweep that stops traffic. While there is no room newcomers share one balance for each policy (in
+// their part of the table, see MaxKeys), and keys that have their own keep it. A newcomer that finds room again starts where
+// the shared balance stands. Stats counts how often that happens.
 //
-// Time comes from the caller's now, or from the monotonic clock if that is the zero Time, which is cheaper. If now has a monotonic reading, as time.Now gives, steps of the wall clock change
-// nothing. One Take cannot hold two policies of one name with different rules. Keys are kept as a 128-bit hash under a secret seed, so that clients cannot choose keys that meet.
+// Time comes from the caller's now, or from the monotonic clock if that is the zero Time, which is cheaper. If now has a
+// monotonic reading, as time.Now gives, steps of the wall clock change nothing. One Take cannot hold two policies of one name
+// with different rules. Keys are kept as a 128-bit hash under a secret seed, so that clients cannot choose keys that meet.
 //
 // Take and Peek give up when the context is already done. Refund does not look at it: the reason to refund is often that
 // the caller has gone.
@@ -44,6 +50,9 @@ type Memory struct {
 	seeds  [2]maphash.Seed
 	shift  uint // a key's shard is the top bits of its hash
 	shards []shard
+
+	entries int64         // how many entries all logs together may have
+	room    *atomic.Int64 // how many of them are left; elsewhere, for it changes often and what is around it never
 
 	editions atomic.Pointer[[]*edition] // all editions by index; replaced whole, never written to
 
@@ -73,6 +82,9 @@ func NewMemory(config MemoryConfig) (*Memory, error) {
 		known:  make(map[editionKey]*edition),
 		spaces: make(map[string]uint32),
 	}
+	m.entries = max(int64(config.MaxKeys)*entriesPerKey, leastEntries)
+	m.room = new(atomic.Int64)
+	m.room.Store(m.entries)
 	m.editions.Store(&[]*edition{nil}) // index 0 marks an empty slot
 	for i := range m.shards {
 		m.shards[i].max = config.MaxKeys / n
@@ -128,6 +140,7 @@ func (m *Memory) decide(ctx context.Context, now time.Time, charges []Charge, ta
 	d.Allowed = judge(probes, charges, t, take, d)
 	if take && d.Allowed {
 		m.writeLocked(probes)
+		restate(probes, t, d)
 	}
 	if take {
 		m.tidyLocked(probes, t)
@@ -174,6 +187,16 @@ func judge(probes []probe, charges []Charge, now int64, take bool, d *Decision) 
 		}
 	}
 	return allowed
+}
+
+// restate says anew where those balances stand whose log had no room for the charge as it was, after it was written.
+func restate(probes []probe, now int64, d *Decision) {
+	for i := range probes {
+		p := &probes[i]
+		if b := probes[p.first].balance; b.past != nil && b.past.joined {
+			d.At(i).stands(p.edition.math.look(b, now))
+		}
+	}
 }
 
 // Refund implements Store.
@@ -237,6 +260,9 @@ type Stats struct {
 	Dropped uint64
 	// Overflowed counts charges that were judged by a shared balance because there was no room for their own.
 	Overflowed uint64
+	// Entries is how many single charges the rules that remember them have room for now, 16 bytes each, and MaxEntries how
+	// many before they remember less exactly; see MemoryConfig.
+	Entries, MaxEntries int
 }
 
 // Stats returns the counters. It visits the parts of the table one after the other and stops none for long.
@@ -251,5 +277,7 @@ func (m *Memory) Stats() Stats {
 		sum.Overflowed += s.overflowed
 		s.mu.Unlock()
 	}
+	sum.MaxEntries = int(m.entries)
+	sum.Entries = int(m.entries - m.room.Load())
 	return sum
 }

@@ -1,10 +1,20 @@
 package limits
 
+import "sync/atomic"
+
+// entriesPerKey is how many entries the logs of a Memory have between them, for each of its MaxKeys, and leastEntries how many
+// there are in any Memory: as many as the longest log needs.
+const (
+	entriesPerKey = 8
+	leastEntries  = 2 * longestPast
+)
+
 // pasts holds the balances of a shard's recorders, for they do not fit into a slot. The slot of such a balance holds in owed
 // where it is.
 type pasts struct {
 	list []*past
-	free []int64 // places in list that are not used
+	free []int64       // places in list that are not used
+	room *atomic.Int64 // how many more entries the logs of the whole Memory may have
 }
 
 // load returns the balance that a slot's own points to.
@@ -22,8 +32,10 @@ func (p *pasts) index(in balance) balance {
 
 // refund gives v's cost back to the balance that a slot's own points to.
 func (p *pasts) refund(in balance, math arithmetic, v *Verdict, now int64) {
+	was := len(p.list[in.owed].ring)
 	b := math.refund(p.load(in), now, v.Cost, v.Taken)
 	held := b.past
+	p.room.Add(int64(was - len(held.ring)))
 	b.past = nil
 	held.balance = b
 }
@@ -43,6 +55,7 @@ func (p *pasts) put(held *past) (at int64) {
 func (s *shard) release(held *slot, editions []*edition) {
 	if s.remembers(held, editions) {
 		at := held.balance().owed
+		s.pasts.room.Add(int64(len(s.pasts.list[at].ring)))
 		s.pasts.list[at] = nil
 		s.pasts.free = append(s.pasts.free, at)
 	}
@@ -59,18 +72,22 @@ func (s *shard) storePast(held *slot, p *probe, editions []*edition) {
 		return
 	}
 	if s.pasts == nil {
-		s.pasts = new(pasts)
+		s.pasts = &pasts{room: e.owner.room}
 	}
 	if b.past == nil {
 		b.past = new(past)
 	}
-	own := b.past
-	e.recorder.record(b, p.taken)
-	b.past = nil
-	own.balance = b
-	at := int64(0)
+	own, at, was := b.past, int64(0), 0
 	if before {
 		at = held.balance().owed
+		was = len(s.pasts.list[at].ring)
+	}
+	own.longest = len(own.ring) + int(max(s.pasts.room.Load(), 0))
+	e.recorder.record(b, p.taken)
+	s.pasts.room.Add(int64(was - len(own.ring)))
+	b.past = nil
+	own.balance = b
+	if before {
 		s.pasts.list[at] = own // another one if the rule has changed
 	} else {
 		at = s.pasts.put(own)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// examined is how many slots each Take looks at for balances to drop, and examinedByNewcomers how many for each key it
+	// examined is how many slots each Take owes a look for balances to drop, and examinedByNewcomers how many for each key it
 	// adds. As long as keys fill up again a newcomer finds room where others went, and the table does not grow; 8 keeps
 	// the share of keys that are full and not yet found low enough for the table to shrink.
 	examined            = 1

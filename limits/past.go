@@ -12,6 +12,9 @@ type past struct {
 	head   int    // where in ring the oldest entry is
 	count  int    // how many there are
 	before uint64 // the sum of all that came before the oldest
+
+	longest int  // how long the ring may become; 0 if there is no bound
+	joined  bool // some entries stand for several times
 }
 
 // entry is what was charged at one time. The time is in the rule's own unit.
@@ -100,10 +103,30 @@ func (p *past) push(at, amount int64) {
 		}
 	}
 	if p.count == len(p.ring) {
-		p.resize(max(smallestRing, 2*p.count))
+		p.makeRoom()
 	}
 	p.count++
 	*p.entry(p.count - 1) = entry{at, p.upto(p.count-1) + uint64(amount)}
+}
+
+// makeRoom makes a full ring longer, or its entries fewer where it may not be longer.
+func (p *past) makeRoom() {
+	if n := max(smallestRing, 2*p.count); n == smallestRing || p.longest == 0 || n <= p.longest {
+		p.resize(n)
+	} else {
+		p.join()
+	}
+}
+
+// join makes one entry of each two that follow one another, at the time of the later: what the earlier charged comes back
+// later than it would, and nothing comes back too early.
+func (p *past) join() {
+	n := 0
+	for i := 0; i < p.count; i += 2 {
+		*p.entry(n) = *p.entry(min(i+1, p.count-1))
+		n++
+	}
+	p.count, p.joined = n, true
 }
 
 // forget drops the first n entries.

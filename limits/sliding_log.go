@@ -16,7 +16,8 @@ const longestPast = 1 << 20
 //
 // It is the strictest of the windows, and the dearest: 16 to 32 bytes for each charge of a key that is within the window,
 // charges in the same µs counted as one. There are never more than Quota.Amount of them, and NewPolicy refuses quotas
-// above 1,048,576: for such use a SlidingWindow or a TokenBucket. A decision takes a binary search among them.
+// above 1,048,576: for such use a SlidingWindow or a TokenBucket. All keys of a Memory together have a bound too, see
+// MemoryConfig. A decision takes a binary search among them.
 //
 // All is exact, in whole units of cost and µs. A quota of 0 refuses everything; the zero value has no window and is refused
 // by NewPolicy. A refund takes the charge out of the log.
