@@ -36,8 +36,11 @@ func TestCtrlCEndsTheWholeDay(t *testing.T) {
 			if !strings.Contains(line, "switched off by hand") {
 				return false
 			}
-			for !strings.Contains(strings.Join(programs(t, dir), " "), "chrom") {
-				time.Sleep(20 * time.Millisecond)
+			for begin := time.Now(); !strings.Contains(strings.Join(programs(t, dir), " "), "chrom"); time.Sleep(20 * time.Millisecond) {
+				if time.Since(begin) > time.Minute {
+					t.Error("no browser within a minute")
+					break
+				}
 			}
 			return true
 		}},
