@@ -19,13 +19,12 @@ type Proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
 
-	mu       sync.Mutex // guards what follows
-	links    map[*link]struct{}
-	delay    time.Duration
-	down     bool
-	closed   bool
-	traps    []*Trap
-	accepted int
+	mu     sync.Mutex // guards what follows
+	links  map[*link]struct{}
+	delay  time.Duration
+	down   bool
+	closed bool
+	traps  []*Trap
 }
 
 // A Trap waits for one request and does something to its reply.
@@ -105,13 +104,6 @@ func (p *Proxy) Heal() {
 	p.down = false
 }
 
-// Accepted returns how many connections there have been.
-func (p *Proxy) Accepted() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.accepted
-}
-
 func (p *Proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +119,6 @@ func (p *Proxy) accept() {
 			return
 		}
 		p.mu.Lock()
-		p.accepted++
 		refuse := p.down || p.closed
 		p.mu.Unlock()
 		if refuse {
