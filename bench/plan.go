@@ -10,10 +10,10 @@ import (
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 
-// What the estimate of a suite reckons with: requests that a core simulates in a second, and what a run in real time takes beside its
+// What the estimate of a suite reckons with: requests that a core simulates in a second where it has other things to do as well, and what a run in real time takes beside its
 // schedule (the last clients give up, the simulation that it is held against).
 const (
-	simulatedPerSecond = 300_000
+	simulatedPerSecond = 600_000
 	beside             = 1500 * time.Millisecond
 )
 

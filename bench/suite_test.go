@@ -44,6 +44,7 @@ func forms(t *testing.T, change func(*suite, *scenarios.Scenario)) (file *result
 		t.Fatal(err)
 	}
 	s.Modes = []string{"handler"}
+	s.Phases[0].For, s.Phases[1].Real = 2*time.Second, 5*time.Second
 	file = new(results.File)
 	su := suite{log: new(bytes.Buffer), modes: []string{"sim", "handler"}, file: file, run: inReality}
 	change(&su, s)
