@@ -47,7 +47,7 @@ type scene struct {
 	pings  []time.Duration
 	// serviceLate is how late the service at most ended work.
 	serviceLate time.Duration
-	alone       []float64 // decisions of each gateway without its Redis, before the act
+	alone       []alone // of each gateway, before the act
 	tries       int
 	// diagrams are those of this act alone.
 	diagrams []template.HTML

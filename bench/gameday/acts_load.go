@@ -134,8 +134,8 @@ func screenAct() *act {
 			if err != nil {
 				return err
 			}
-			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.screen)...)
-			s.within("orders", usual.Orders, 0, c, "orders", names(d.crowd.searchers[:1])...)
+			s.within("per-client", usual.Free, excess{}, c, "items", names(d.crowd.screen)...)
+			s.within("orders", usual.Orders, excess{}, c, "orders", names(d.crowd.searchers[:1])...)
 			return nil
 		},
 	}
@@ -161,7 +161,7 @@ func greedyAct() *act {
 			if err != nil {
 				return err
 			}
-			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.greedy)...)
+			s.within("per-client", usual.Free, excess{}, c, "items", names(d.crowd.greedy)...)
 			s.gets("per-client", usual.Free, length, c, "items", names(d.crowd.greedy)...)
 			s.expects("rule parallel: at once at the service", c.Most["greedy-0 items"] <= 2*usual.Parallel, fmt.Sprint(c.Most["greedy-0 items"]),
 				"≤ %d, in each of 2 gateways", usual.Parallel)
@@ -245,7 +245,7 @@ func botAct() *act {
 			if err != nil {
 				return err
 			}
-			s.within("per-network", usual.Network, 0, c, "items", names(d.crowd.bot)...)
+			s.within("per-network", usual.Network, excess{}, c, "items", names(d.crowd.bot)...)
 			s.gets("per-network", usual.Network, length, c, "items", names(d.crowd.bot)...)
 			from = time.Now()
 			everywhere := &group{name: "bot everywhere", members: d.crowd.everywhere, rate: 100, ask: ask{method: http.MethodGet, path: "/items/1"}}
@@ -371,7 +371,7 @@ func floodAct() *act {
 			if err != nil {
 				return err
 			}
-			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.flood)...)
+			s.within("per-client", usual.Free, excess{}, c, "items", names(d.crowd.flood)...)
 			return nil
 		},
 	}

@@ -42,7 +42,7 @@ func rollAct() *act {
 				return err
 			}
 			// An answer that was lost with the gateway is asked for again: that one was charged twice, never once too little.
-			s.within("per-client", usual.Free, 0, c, "items", names(d.crowd.greedy)...)
+			s.within("per-client", usual.Free, excess{}, c, "items", names(d.crowd.greedy)...)
 			return nil
 		},
 	}
@@ -114,7 +114,7 @@ func reloadAct() *act {
 			// A change keeps what was used, as far as it fits into the new capacity: who had used all of the smaller one has the
 			// difference when the larger one comes back.
 			more := float64(usual.Free.Capacity-tighter.Free.Capacity) / float64(usual.Free.Capacity)
-			s.within("per-client", usual.Free, more, c, "items", names(d.crowd.flood[:4])...)
+			s.within("per-client", usual.Free, excess{capacities: more}, c, "items", names(d.crowd.flood[:4])...)
 			return nil
 		},
 	}

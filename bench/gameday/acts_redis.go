@@ -85,7 +85,7 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 		return err
 	}
 	// What an outage may cost: the shares of all instances together are one capacity, and losing the data is another.
-	s.within("per-client", usual.Free, 1+losses, c, "items", names(d.crowd.greedy)...)
+	s.within("per-client", usual.Free, excess{capacities: 1 + losses, seconds: to.Sub(from).Seconds()}, c, "items", names(d.crowd.greedy)...)
 	s.gets("per-client", usual.Free, s.end.Sub(s.begin)-time.Second, c, "items", names(d.crowd.greedy)...)
 	c.Arrived["all pay"] = c.Arrived["payer-0 pay"] + c.Arrived["payer-1 pay"]
 	s.withinStrict("payments", usual.Payments, losses, c, "pay", "all")

@@ -6,31 +6,40 @@ import (
 	"time"
 )
 
-// within asks that no more of what members of a group asked for arrived at the service than a rule lets through. beyond is how many
-// capacities more an outage may have cost, as documented. A gateway to which Redis answers too late decides by its share, on a late
-// machine at any time: that is an outage like another.
-func (s *scene) within(rule string, b bucket, beyond float64, c counts, part string, clients ...string) {
-	why := ""
-	if alone := s.aloneSince(); beyond == 0 && alone > 0 {
-		beyond, why = 1, fmt.Sprintf(" (Redis was too late for %.0f decisions)", alone)
+// excess is what may arrive beyond a rule, as docs/redis.md says for an outage: so many capacities, what the shares of the
+// instances bring in so many seconds, and so many decisions.
+type excess struct{ capacities, seconds, decisions float64 }
+
+// within asks that no more of what members of a group asked for arrived at the service than a rule lets through, and what is
+// documented to come beyond it. A gateway to which Redis answers too late decides by its share, on a late machine at any time:
+// where nobody has taken Redis away, what was decided so is counted.
+func (s *scene) within(rule string, b bucket, e excess, c counts, part string, clients ...string) {
+	if e.seconds == 0 {
+		e.decisions = s.aloneSince()
 	}
-	s.arrived(rule, b, beyond, why, c, part, clients...)
+	s.arrived(rule, b, e, c, part, clients...)
 }
 
 // withinStrict is within for a rule that lets nothing through while Redis cannot decide.
 func (s *scene) withinStrict(rule string, b bucket, losses float64, c counts, part string, clients ...string) {
-	s.arrived(rule+" (strict)", b, losses, "", c, part, clients...)
+	s.arrived(rule+" (strict)", b, excess{capacities: losses}, c, part, clients...)
 }
 
-// arrived asks that no more arrived than the rule lets through from before the first request to now, and beyond × its capacity.
-func (s *scene) arrived(rule string, b bucket, beyond float64, why string, c counts, part string, clients ...string) {
+// arrived asks that no more arrived than the rule lets through from before the first request to now, and the excess.
+func (s *scene) arrived(rule string, b bucket, e excess, c counts, part string, clients ...string) {
 	seconds := time.Since(s.begin).Seconds()
 	n, who := fullest(c, part, clients)
+	limit := b.bound(seconds) + e.capacities*float64(b.Capacity) + e.seconds*float64(b.Refill) + e.decisions
 	bound := fmt.Sprintf("≤ %d + %d/s × %.1f s", b.Capacity, b.Refill, seconds)
-	if beyond > 0 {
-		bound += fmt.Sprintf(" + %.3g × %d%s", beyond, b.Capacity, why)
+	if e.capacities > 0 {
+		bound += fmt.Sprintf(" + %.3g × %d", e.capacities, b.Capacity)
 	}
-	limit := b.bound(seconds) + beyond*float64(b.Capacity)
+	if e.seconds > 0 {
+		bound += fmt.Sprintf(" + shares of %d/s × %.1f s", b.Refill, e.seconds)
+	}
+	if e.decisions > 0 {
+		bound += fmt.Sprintf(" + %.0f decided without Redis, which was too late", e.decisions)
+	}
 	s.expects("rule "+rule+": arrived at the service, most of one", float64(n) <= limit, fmt.Sprintf("%d (%s)", n, who), "%s = %.0f", bound, limit)
 }
 
@@ -62,26 +71,31 @@ func (s *scene) gets(rule string, b bucket, asking time.Duration, c counts, part
 		"≥ %.3g × %d/s × %.1f s = %.0f", charged, b.Refill, asking.Seconds(), bound)
 }
 
-// alone is how many decisions each gateway has made without its Redis in its present life.
-func (s *stage) alone() (all []float64) {
+// alone is how many decisions a gateway has made without its Redis in one life.
+type alone struct {
+	life int // its process
+	n    float64
+}
+
+func (s *stage) alone() (all []alone) {
 	for _, g := range s.gateways {
 		m, err := g.metrics()
 		if err != nil { // it is being started
 			m = nil
 		}
-		all = append(all, m[`spillway_store_decisions_total{source="local"}`]+m[`spillway_store_decisions_total{source="closed"}`])
+		all = append(all, alone{g.cmd.Process.Pid, m[`spillway_store_decisions_total{source="local"}`]})
 	}
 	return all
 }
 
-// aloneSince is how many there have been since the act began.
+// aloneSince is how many there have been since the act began, as far as the gateways live to tell.
 func (s *scene) aloneSince() (n float64) {
 	if s.day == nil {
 		return 0
 	}
 	for i, now := range s.day.alone() {
-		if before := s.alone[i]; now > before {
-			n += now - before
+		if n += now.n; now.life == s.alone[i].life {
+			n -= s.alone[i].n
 		}
 	}
 	return n

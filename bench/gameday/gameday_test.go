@@ -109,10 +109,10 @@ func TestVerdictsCanFail(t *testing.T) {
 		{"not told", []shot{ok, mute}, func(s *scene) { s.told() }, judge.Fail},
 		{"p99", []shot{ok, late}, func(s *scene) { s.p99("paying", deadline) }, judge.Fail},
 		{"within", nil, func(s *scene) {
-			s.within("r", bucket{40, 10}, 0, counts{Arrived: map[string]int{"paying-0 items": 139}}, "items", "paying-0")
+			s.within("r", bucket{40, 10}, excess{}, counts{Arrived: map[string]int{"paying-0 items": 139}}, "items", "paying-0")
 		}, judge.Pass},
 		{"beyond", nil, func(s *scene) {
-			s.within("r", bucket{40, 10}, 0, counts{Arrived: map[string]int{"paying-0 items": 150}}, "items", "paying-0")
+			s.within("r", bucket{40, 10}, excess{}, counts{Arrived: map[string]int{"paying-0 items": 150}}, "items", "paying-0")
 		}, judge.Fail},
 		{"gets", nil, func(s *scene) {
 			s.gets("r", bucket{40, 10}, 10*time.Second, counts{Arrived: map[string]int{"a items": 100, "b items": 90}}, "items", "a", "b")
