@@ -28,7 +28,7 @@ test: deps check
 bench:
 	go test -run '^$$' -bench . -benchmem -count 5 ./limits ./queue ./limits/concurrency ./shed ./middleware
 
-# bench-suite plays every scenario with every arm, in virtual and in real time (some 18 minutes), and writes a report; ARGS=-quick
+# bench-suite plays every scenario with every arm, in virtual and in real time (some 16 minutes), and writes a report; ARGS=-quick
 # stays in virtual time and takes some ten seconds.
 bench-suite:
 	go run ./bench suite -html bench-suite.html -json bench-suite.json $(ARGS)

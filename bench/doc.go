@@ -7,7 +7,7 @@
 //	go run ./bench sim -scenario step -seed 1                    the same in virtual time: deterministic to the byte
 //	go run ./bench sim -scenario retry-storm -map                how long recovery takes, for many loads and triggers
 //	go run ./bench sweep -scenario sweep                         goodput and latency against offered load; -knee finds the knee
-//	go run ./bench suite [-quick]                                all scenarios, all arms, one verdict; in full some 18 minutes
+//	go run ./bench suite [-quick]                                all scenarios, all arms, one verdict; in full some 16 minutes
 //	go run ./bench soak [-duration 10m]                          0.9 of the capacity in real time: nothing may grow
 //	go run ./bench speed                                         what bench itself can do: arrivals and simulated requests per second
 //	go run ./bench bars [-day]                                   the gate's whole matrix as a table, medians of nine seeds
