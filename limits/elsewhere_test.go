@@ -64,9 +64,9 @@ func TestDecideAnswersAsMemoryDoes(t *testing.T) {
 	}
 }
 
-func mustPolicy(t *testing.T, name string, r limits.Rule) *limits.Policy {
+func mustPolicy(t *testing.T, name string, r limits.Rule, options ...limits.Option) *limits.Policy {
 	t.Helper()
-	p, err := limits.NewPolicy(name, r)
+	p, err := limits.NewPolicy(name, r, options...)
 	if err != nil {
 		t.Fatal(err)
 	}

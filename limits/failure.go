@@ -79,6 +79,8 @@ type Report struct {
 	// Decisions counts decisions by their Source, and Errors failed calls by their kind.
 	Decisions map[string]int64 `json:"decisions"`
 	Errors    map[string]int64 `json:"errors,omitempty"`
+	// SecondTries counts decisions that were asked about another sub-bucket, for the first did not have enough.
+	SecondTries int64 `json:"second_tries,omitempty"`
 	// Merges is set if counts that are kept in this process are merged in the store.
 	Merges *Merges `json:"merges,omitempty"`
 	// Warnings are what is wrong with the way the store is set up, as far as it could be found out.

@@ -29,6 +29,9 @@ type Policy struct {
 	onFailure OnFailure
 	strict    bool
 	sharing   Sharing
+
+	split int
+	parts []*Policy
 }
 
 // NewPolicy gives rule a name. The name must be printable ASCII, for it travels in HTTP headers and metric labels, and not
@@ -57,6 +60,9 @@ func NewPolicy(name string, rule Rule, options ...Option) (*Policy, error) {
 	}
 	if p.sharing > SharedAsync {
 		return nil, fmt.Errorf("limits: policy %q: the way of sharing %d does not exist; use SharedExactly, SharedByLease or SharedAsync", name, p.sharing)
+	}
+	if err := p.divide(options); err != nil {
+		return nil, fmt.Errorf("limits: policy %q: %w", name, err)
 	}
 	return p, nil
 }

@@ -85,6 +85,9 @@ type Limit struct {
 	// Sharing is how instances share the limit's balances in a store outside of the process: limits.SharedExactly, or
 	// limits.SharedByLease or limits.SharedAsync for buckets that refuse. The zero value leaves it to the store.
 	Sharing limits.Sharing
+	// SubBuckets splits the limit's one balance into as many parts, for a store that keeps them on different servers: 2 to
+	// limits.MaxSubBuckets, for Global limits; zero means one balance. See limits.InSubBuckets.
+	SubBuckets int
 }
 
 // Units that have a meaning of their own.

@@ -66,6 +66,8 @@ func (l *Limit) check() error {
 		return errors.New("no rule; give it one, such as limits.TokenBucket")
 	case l.Per > Global:
 		return fmt.Errorf("unknown scope %d", l.Per)
+	case l.SubBuckets != 0 && l.Per != Global:
+		return errors.New("sub-buckets divide one balance that all ask about; use per: global, or leave sub_buckets out")
 	case l.MaxWait < 0:
 		return fmt.Errorf("max_wait %v is negative; leave it out for 2s", l.MaxWait)
 	case l.MaxWait > 0 && l.Excess != Delay:
@@ -131,7 +133,7 @@ func (l *Limit) policy(rule limits.Rule) (*limits.Policy, error) {
 			return nil, fmt.Errorf("sharing by %v works on leaky and token buckets that refuse, not on %v; leave sharing out", l.Sharing, rule)
 		}
 	}
-	options := []limits.Option{limits.WhenStoreFails(l.OnFailure), limits.Shared(l.Sharing)}
+	options := []limits.Option{limits.WhenStoreFails(l.OnFailure), limits.Shared(l.Sharing), limits.InSubBuckets(l.SubBuckets)}
 	if l.Strict {
 		options = append(options, limits.Strict())
 	}

@@ -88,6 +88,8 @@ type RuleStatus struct {
 	Strict    bool   `json:"strict,omitempty"`
 	// Sharing is the limit's own choice of how instances share it.
 	Sharing string `json:"sharing,omitempty"`
+	// SubBuckets is into how many parts the limit's balance is split in a shared store.
+	SubBuckets int `json:"sub_buckets,omitempty"`
 }
 
 // LongLivedStatus is the budget of one long-lived route.
@@ -176,6 +178,7 @@ func (r *rule) status() RuleStatus {
 		OverSoft: r.overSoft.Load(), WouldRefuse: r.shadowed.Load(),
 		Units: r.units.Load(), Paced: r.paced.Load(), Settled: r.settled.Load(),
 	}
+	st.SubBuckets = r.SubBuckets
 	if st.Strict = r.Strict; r.OnFailure != limits.AsTheStore {
 		st.OnFailure = r.OnFailure.String()
 	}

@@ -39,8 +39,8 @@
 // flood of what is over its limit is answered from memory. A [Leases] takes blocks ahead for the policies that allow that, and
 // spends them without asking: what a bucket admits over a span can then be more than its rule by what lay in blocks as the span
 // began, and an instance may refuse what lies unused with another. An [Async] goes further: it decides by what it last heard, and tells
-// Redis several times a second what it has admitted; see there for how much that can be. Put an Async on a Leases on a Refusals on a
-// Guard on a Store.
+// Redis several times a second what it has admitted; see there for how much that can be. A [SubBuckets] keeps one balance in parts on several servers.
+// Put it on an Async on a Leases on a Refusals on a Guard on a Store.
 //
 // # At most one charge
 //

@@ -48,6 +48,7 @@ var limitShape = shape{
 		{name: "on_failure", kind: kindWord, words: failureWords},
 		{name: "guarantee", kind: kindWord, words: guaranteeWords},
 		{name: "sharing", kind: kindWord, words: sharingWords},
+		{name: "sub_buckets", kind: kindInteger, min: 2, max: limits.MaxSubBuckets},
 	}),
 }
 
@@ -93,6 +94,13 @@ func limit(o object, name string, routes *[]shed.Route) shed.Limit {
 		o.fields["count"].fail("is for limits on requests that reject", "remove the unit and excess: delay, or the count")
 	}
 	o.failure(&l)
+	if n, ok := o.integer("sub_buckets"); ok {
+		l.SubBuckets = int(n)
+		if l.Per != shed.Global {
+			o.fields["sub_buckets"].fail("divides one balance that all ask about", "add per: global, or remove sub_buckets")
+			l.SubBuckets = 0
+		}
+	}
 	l.For = o.words("for")
 	l.Rule = o.checkedRule(&l)
 	o.plans(&l)
@@ -182,6 +190,10 @@ func (o object) checkedRule(l *shed.Limit) limits.Rule {
 	// Building the policy finds what only the arithmetic knows, such as a bucket that would take longer than time itself.
 	if _, err := limits.NewPolicy("limit", built); err != nil {
 		at.fail(split(err, "use a smaller capacity", append([]string{`limits: policy "limit"`, "excess: delay"}, ruleNames...)...))
+		return nil
+	}
+	if _, err := limits.NewPolicy("limit", built, limits.InSubBuckets(l.SubBuckets)); err != nil {
+		o.fields["sub_buckets"].fail(split(err, "use fewer", append([]string{`limits: policy "limit"`}, ruleNames...)...))
 		return nil
 	}
 	return rule

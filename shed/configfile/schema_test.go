@@ -247,6 +247,9 @@ func TestEveryExampleAndDefaultOfTheSchemaIsAccepted(t *testing.T) {
 				if path[0] == "limits" {
 					file["limits"].([]any)[0].(map[string]any)["excess"] = "delay"
 				}
+			case "sub_buckets":
+				entry := file["limits"].([]any)[0].(map[string]any)
+				entry["per"], entry["token_bucket"].(map[string]any)["capacity"] = "global", 100
 			case "min_size":
 				file["limits"].([]any)[0].(map[string]any)["unit"] = "messages"
 			case "routes":

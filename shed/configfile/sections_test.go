@@ -136,7 +136,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 						"premium": limits.SlidingWindow{Quota: limits.Rate{Amount: 1 << 20, Per: time.Second, Bytes: true}},
 						"closed":  limits.FixedWindow{Quota: limits.Rate{Per: limits.Day}},
 					}},
-				{Name: "hourly", Rule: limits.FixedWindow{Quota: limits.PerHour(1000)}},
+				{Name: "hourly", Rule: limits.FixedWindow{Quota: limits.PerHour(1000)}, Per: shed.Global, SubBuckets: 4},
 				{Name: "strict", Rule: limits.SlidingLog{Quota: limits.Rate{Amount: 10, Per: 2 * time.Second}}, Strict: true},
 				{Name: "smooth", Rule: limits.SlidingWindow{Quota: limits.PerMinute(600)}, OnFailure: limits.Open},
 				{Name: "parallel", Rule: limits.InFlight{Max: 8}},

@@ -6,8 +6,8 @@ import (
 )
 
 // layered puts in front of the guard what spares Redis calls. The result closes all of it. What is not asked for is not there,
-// but for leases and counts, which a reload may ask for: they cost nothing to limits that are shared exactly.
-func (c *Config) layered(guard *redisstore.Guard) (*redisstore.Async, error) {
+// but for leases, counts and parts, which a reload may ask for: they cost nothing to other limits.
+func (c *Config) layered(guard *redisstore.Guard) (*redisstore.SubBuckets, error) {
 	var store limits.Store = guard
 	if c.Store.Redis.CacheRefusals {
 		refusals, err := redisstore.NewRefusals(store, 0)
@@ -25,5 +25,5 @@ func (c *Config) layered(guard *redisstore.Guard) (*redisstore.Async, error) {
 		leases.Close()
 		return nil, err
 	}
-	return async, nil
+	return redisstore.NewSubBuckets(async)
 }

@@ -107,3 +107,27 @@ store: {redis: {url: "redis://`+server.Addr+`/0", prefix: `+prefix+`, instances:
 		}
 	}
 }
+
+// TestAGlobalLimitIsKeptInPartsWhenTheFileSaysSo, with all else that spares Redis calls.
+func TestAGlobalLimitIsKeptInPartsWhenTheFileSaysSo(t *testing.T) {
+	server := redistest.Single(t)
+	s, _ := instance(t, `
+limits:
+  - {name: site, token_bucket: {capacity: 100, refill: 1/h}, per: global, sub_buckets: 4}
+store: {redis: {url: "redis://`+server.Addr+`/0", instances: 1, timeout: 5s, cache_refusals: true}}
+`)
+	admitted := 0
+	for range 400 {
+		if p, err := s.Admit(context.Background(), shed.Request{}); err == nil {
+			p.Done(shed.Success)
+			admitted++
+		}
+	}
+	st := s.Status()
+	if admitted > 100 || admitted < 95 || st.Rules[0].SubBuckets != 4 || st.Store.SecondTries == 0 {
+		t.Errorf("%d admitted, %d parts, %d second tries", admitted, st.Rules[0].SubBuckets, st.Store.SecondTries)
+	}
+	if n := len(strings.Fields(server.Do(t, "KEYS", "*site/*"))); n != 4 {
+		t.Errorf("%d balances in Redis: %s", n, server.Do(t, "KEYS", "*"))
+	}
+}

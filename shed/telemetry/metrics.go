@@ -264,6 +264,7 @@ func (r report) store(st *limits.Report) {
 	for source, n := range st.Decisions {
 		r.set(storeDecisionsFamily, float64(n), source)
 	}
+	r.set(storeTriesFamily, float64(st.SecondTries))
 	if m := st.Merges; m != nil {
 		r.set(storeMergesFamily, float64(m.Done), "done")
 		r.set(storeMergesFamily, float64(m.Failed), "failed")

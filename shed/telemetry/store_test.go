@@ -17,7 +17,7 @@ type distant struct{ limits.Store }
 
 func (distant) Report() limits.Report {
 	return limits.Report{State: "down", Since: time.Unix(0, 0), Changes: 3, Instances: 4,
-		Decisions: map[string]int64{"redis": 7, "local": 2}, Errors: map[string]int64{"unknown": 5}, Merges: &limits.Merges{Keys: 6, Done: 11, Failed: 1}}
+		Decisions: map[string]int64{"redis": 7, "local": 2}, Errors: map[string]int64{"unknown": 5}, SecondTries: 2, Merges: &limits.Merges{Keys: 6, Done: 11, Failed: 1}}
 }
 
 func TestASharedStoreTellsHowItIs(t *testing.T) {
@@ -45,6 +45,9 @@ spillway_store_merged_keys 6
 # TYPE spillway_store_merges_total counter
 spillway_store_merges_total{result="done"} 11
 spillway_store_merges_total{result="failed"} 1
+# HELP spillway_store_second_tries_total Decisions that were asked about another sub-bucket, for the first did not have enough.
+# TYPE spillway_store_second_tries_total counter
+spillway_store_second_tries_total 2
 # HELP spillway_store_state_changes_total How often the shared store stopped or began again to decide.
 # TYPE spillway_store_state_changes_total counter
 spillway_store_state_changes_total 3
@@ -54,7 +57,7 @@ spillway_store_up 0
 `
 	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "spillway_store_up", "spillway_store_state_changes_total",
 		"spillway_store_instances", "spillway_store_decisions_total", "spillway_store_errors_total",
-		"spillway_store_merges_total", "spillway_store_merged_keys"); err != nil {
+		"spillway_store_merges_total", "spillway_store_second_tries_total", "spillway_store_merged_keys"); err != nil {
 		t.Error(err)
 	}
 	alone, err := shed.New(shed.Config{})
