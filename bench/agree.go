@@ -106,7 +106,11 @@ func atLevel(s *scenarios.Scenario, level float64) string {
 }
 
 func form(r *measure.Run) *results.Form {
-	return &results.Form{Goodput: judge.Number(judge.Goodput(r, measure.Pick{})), LagP99: r.Generator.LagP99, Invalid: r.Invalid}
+	f := &results.Form{Goodput: judge.Number(judge.Goodput(r, measure.Pick{})), LagP99: r.Generator.LagP99, Invalid: r.Invalid}
+	if r.Partial {
+		f.Invalid = "broken off"
+	}
+	return f
 }
 
 // met judges the criteria of s about Spillway in one form. One seed decides nothing that is pending: there virtual time does.
