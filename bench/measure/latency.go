@@ -50,20 +50,6 @@ func (l *Latency) Quantile(q float64) time.Duration {
 	return time.Duration(l.h.ValueAtQuantile(q*100)) * time.Microsecond
 }
 
-// Share returns the share of latencies at or below d.
-func (l *Latency) Share(d time.Duration) float64 {
-	if l.h == nil || l.h.TotalCount() == 0 {
-		return 0
-	}
-	below := int64(0)
-	for _, bar := range l.h.Distribution() {
-		if bar.To <= d.Microseconds() {
-			below += bar.Count
-		}
-	}
-	return float64(below) / float64(l.h.TotalCount())
-}
-
 // MarshalText writes it in the compressed V2 form of HdrHistogram, base64; an empty one is "".
 func (l Latency) MarshalText() ([]byte, error) {
 	if l.h == nil {

@@ -257,17 +257,6 @@ func (s *Scenario) Peak(level float64) (peak float64) {
 	return peak
 }
 
-// PhaseAt returns the index of the phase at t; what comes later belongs to the last.
-func (s *Scenario) PhaseAt(t time.Duration) int {
-	for i, p := range s.Phases {
-		if t < p.For {
-			return i
-		}
-		t -= p.For
-	}
-	return len(s.Phases) - 1
-}
-
 // Population returns the index of the named population, or -1.
 func (s *Scenario) Population(name string) int {
 	for i, p := range s.Populations {
