@@ -38,14 +38,16 @@ func speedCommand(ctx context.Context, args []string, out, log io.Writer) (int, 
 	inProcess := fastScenario(*handler, 1, time.Duration(float64(time.Second) / *handler), *length)
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	l := local{scenario: inProcess, arm: "none", mode: "remote", level: 1, seed: 1}
-	code = max(code, printSpeed(out, "at a handler in this process", l.against(ctx, load.Direct{Handler: nothing}, nil)))
+	began := processorTime()
+	run := l.against(ctx, load.Direct{Handler: nothing}, nil)
+	code = max(code, printSpeed(out, "at a handler in this process", run, processorTime()-began))
 	// 16 slots of 20 ms serve 800 a second, so most of this is refused, which has to be quick.
 	l = local{scenario: fastScenario(*socket, 16, 20*time.Millisecond, *length), arm: "spillway", mode: "socket", level: 1, seed: 1}
-	run, err := l.run(ctx)
-	if err != nil {
+	began = processorTime()
+	if run, err = l.run(ctx); err != nil {
 		return exitInvalid, err
 	}
-	return max(code, printSpeed(out, "over sockets, beside 16 slots", run)), nil
+	return max(code, printSpeed(out, "over sockets, beside 16 slots", run, processorTime()-began)), nil
 }
 
 // fastScenario asks for that many requests a second of an app with so many slots.
@@ -90,15 +92,15 @@ func simulationSpeed(ctx context.Context, out io.Writer) (int, error) {
 	return code, nil
 }
 
-// printSpeed writes how the generator did and returns the exit code.
-func printSpeed(out io.Writer, what string, r *measure.Run) int {
+// printSpeed writes how the generator did, with so much work of processors, and returns the exit code.
+func printSpeed(out io.Writer, what string, r *measure.Run, worked time.Duration) int {
 	g, word, code := &r.Generator, "PASS", exitPass
 	if r.Invalid != "" || r.Partial {
 		word, code = "INVALID", exitInvalid
 	}
 	length := r.Phases[0].End.Duration().Seconds()
-	fmt.Fprintf(out, "%-7s %-34s %8.0f of %.0f arrivals per second; late by p50 %v, p99 %v, at most %v; p99 may be %v\n", word, what, float64(g.Sent)/length,
-		float64(g.Asked)/length, g.LagP50.Duration(), g.LagP99.Duration(), g.LagMax.Duration(), r.Deadline.Duration()/10)
+	fmt.Fprintf(out, "%-7s %-34s %8.0f of %.0f arrivals per second; late by p50 %v, p99 %v, at most %v; p99 may be %v; %.1f processors\n", word, what, float64(g.Sent)/length,
+		float64(g.Asked)/length, g.LagP50.Duration(), g.LagP99.Duration(), g.LagMax.Duration(), r.Deadline.Duration()/10, worked.Seconds()/length)
 	if r.Invalid != "" {
 		fmt.Fprintf(out, "        %s\n", r.Invalid)
 	}

@@ -20,7 +20,7 @@ func TestAGeneratorThatIsTooSlowIsNoPass(t *testing.T) {
 	for invalid, want := range map[string]int{"": exitPass, "the generator was late itself": exitInvalid} {
 		run.Invalid = invalid
 		var out bytes.Buffer
-		if code := printSpeed(&out, "in process", run); code != want || !strings.Contains(out.String(), "50000 of 50000") || !strings.Contains(out.String(), invalid) {
+		if code := printSpeed(&out, "in process", run, time.Second); code != want || !strings.Contains(out.String(), "50000 of 50000") || !strings.Contains(out.String(), invalid) {
 			t.Errorf("%q: exit %d, %s", invalid, code, out.String())
 		}
 	}
