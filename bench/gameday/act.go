@@ -47,6 +47,7 @@ type scene struct {
 	pings  []time.Duration
 	// serviceLate is how late the service at most ended work.
 	serviceLate time.Duration
+	others      float64 // the share of the machine that other programs used
 	alone       []alone // of each gateway, before the act
 	tries       int
 	// diagrams are those of this act alone.

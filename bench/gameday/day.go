@@ -1,7 +1,6 @@
 package gameday
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,9 +126,6 @@ func (d *day) length(quick, full time.Duration) time.Duration {
 	return full
 }
 
-// lateness is the share of the deadline that the machine may be late before verdicts about time say nothing.
-const lateness = deadline / 10
-
 // enough is when no act is played again any more, so that a day has an end on the latest machine.
 const enough = 12 * time.Minute
 
@@ -148,12 +144,14 @@ func (d *day) perform(ctx context.Context, a *act) {
 		d.again = try > 1
 		d.say("\n%s %s", clock(time.Since(d.begin)), a.title)
 		s.alone = d.alone()
+		cpu := d.cpuTime()
 		breaks := d.streams.breaks.Load()
 		if _, s.err = d.service.control("reset", nil); s.err == nil {
 			s.err = a.play(ctx, s)
 		}
 		s.end = time.Now()
 		s.pings = d.pinger.take()
+		s.others = d.cpuTime().othersSince(cpu)
 		if c, err := d.service.control("counts", nil); err == nil { // else the act has failed already
 			s.serviceLate = time.Duration(c.Late * float64(time.Second))
 		}
@@ -190,37 +188,6 @@ func (d *day) perform(ctx context.Context, a *act) {
 		}
 		return
 	}
-}
-
-// still is how long the machine may stand still once before verdicts about time say nothing: what waits meanwhile is late, and
-// what the gateways measure meanwhile is no work of the service.
-const still = deadline / 4
-
-// judgeMachine says why nothing can be said about time, if that is so. None of what it looks at has to do with a gateway: when
-// requests left, how long a request took that meets none, and how late the service ended work whose end it had booked.
-func (s *scene) judgeMachine() string {
-	var lags []time.Duration
-	for _, one := range s.of() {
-		lags = append(lags, one.lag)
-	}
-	slow := func(what string, q float64, all []time.Duration, bound time.Duration) string {
-		if took := quantile(all, q); took > bound {
-			return fmt.Sprintf("%s %v (p%.3g)", what, took.Round(time.Millisecond), q*100)
-		}
-		return ""
-	}
-	unsent := ""
-	if n := s.unsent.Load(); float64(n) > .01*float64(len(lags)) {
-		unsent = fmt.Sprintf("%d requests could not be sent", n)
-	}
-	return cmp.Or(
-		slow("requests left late by", .99, lags, lateness),
-		slow("a direct probe took", .99, s.pings, lateness),
-		slow("requests left late by", 1, lags, still),
-		slow("a direct probe took", 1, s.pings, still),
-		slow("the service ended work late by", 1, []time.Duration{s.serviceLate}, still),
-		unsent,
-	)
 }
 
 // clock writes the time of the day as m:ss.

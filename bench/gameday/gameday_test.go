@@ -150,17 +150,19 @@ func TestALateMachineIsNoticed(t *testing.T) {
 		pings  []time.Duration
 		late   float64
 		unsent int64
+		others float64
 		quiet  bool
 	}{
-		{"on time", many, many, .01, 0, true},
-		{"a late generator", []time.Duration{prompt, 300 * time.Millisecond}, many, 0, 0, false},
-		{"a generator that stood still once", append(slices.Clone(many), time.Second), many, 0, 0, false},
-		{"a late machine", many, []time.Duration{prompt, 300 * time.Millisecond}, 0, 0, false},
-		{"a machine that stood still once", many, append(slices.Clone(many), time.Second), 0, 0, false},
-		{"a service that was late with its work", many, many, .6, 0, false},
-		{"a generator that could not send", many, many, 0, 100, false},
+		{"on time", many, many, .01, 0, .1, true},
+		{"a late generator", []time.Duration{prompt, 300 * time.Millisecond}, many, 0, 0, 0, false},
+		{"a generator that stood still once", append(slices.Clone(many), time.Second), many, 0, 0, 0, false},
+		{"a late machine", many, []time.Duration{prompt, 300 * time.Millisecond}, 0, 0, 0, false},
+		{"a machine that stood still once", many, append(slices.Clone(many), time.Second), 0, 0, 0, false},
+		{"a service that was late with its work", many, many, .6, 0, 0, false},
+		{"a generator that could not send", many, many, 0, 100, 0, false},
+		{"a machine that others use", many, many, 0, 0, .6, false},
 	} {
-		s := &scene{load: &load{}, pings: row.pings, serviceLate: time.Duration(row.late * float64(time.Second))}
+		s := &scene{load: &load{}, pings: row.pings, serviceLate: time.Duration(row.late * float64(time.Second)), others: row.others}
 		for _, lag := range row.lags {
 			s.shots = append(s.shots, shot{lag: lag})
 		}
@@ -234,5 +236,19 @@ func TestTheReportSaysMinuteByMinuteWhatCustomersSaw(t *testing.T) {
 	}
 	if got := r.section(r.scenes[1]).Status; got != judge.Pending {
 		t.Errorf("an act with a pending verdict is %s", got)
+	}
+}
+
+func TestWhatOthersUseOfTheMachineIsWhatIsNotOurs(t *testing.T) {
+	before := cpuTime{all: 1000, used: 500, own: 100}
+	for now, want := range map[cpuTime]float64{
+		{all: 2000, used: 1400, own: 200}: .8,
+		{all: 2000, used: 1400, own: 900}: .1,
+		{all: 2000, used: 700, own: 50}:   .2, // a program of ours has been replaced
+		{}:                                0,  // there is no /proc
+	} {
+		if got := now.othersSince(before); got != want {
+			t.Errorf("%+v: %v, want %v", now, got, want)
+		}
 	}
 }
