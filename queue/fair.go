@@ -84,7 +84,7 @@ func (f *Fair) Push(now time.Duration, w *Waiter) (displaced *Waiter, ok bool) {
 	t := &f.tiers[tierOf(w.Priority)]
 	t.turnRound(now)
 	if displaced, ok = f.room(now, w); !ok {
-		t.refused(now)
+		t.refused(now, w.Client)
 		return nil, false
 	}
 	if displaced != nil {
@@ -163,7 +163,9 @@ func (f *Fair) Expire(now time.Duration) *Waiter {
 }
 
 // Refused notes a refusal: when those of a priority last, its newest goes first.
-func (f *Fair) Refused(now time.Duration, w *Waiter) { f.tiers[tierOf(w.Priority)].refused(now) }
+func (f *Fair) Refused(now time.Duration, w *Waiter) {
+	f.tiers[tierOf(w.Priority)].refused(now, w.Client)
+}
 
 // Len returns how many wait, those included whose deadline has passed and who have not been expired yet.
 func (f *Fair) Len() int { return f.live + f.overdue.len }

@@ -22,6 +22,8 @@ const (
 // surge follows the refusals of one priority and tells whether they last. The zero value has seen none.
 type surge struct {
 	first, last time.Duration // of the present run of refusals
+	began       time.Duration // when the run began that made the surge
+	turns, away float64       // how many had their turn and how many were refused; see count
 	seen, on    bool
 }
 
@@ -32,7 +34,9 @@ func (s *surge) refused(now time.Duration) {
 		s.first = now
 	}
 	s.seen, s.last = true, now
-	s.on = s.on || now-s.first >= surgeAfter
+	if !s.on && now-s.first >= surgeAfter {
+		s.on, s.began = true, s.first
+	}
 }
 
 // lasts reports whether newest first holds at now.

@@ -40,7 +40,9 @@ type tier struct {
 	cost    int64       // what they weigh together
 	passed  int         // turns since the tier's last that went to other tiers
 	surge   surge       // refusals of this priority
-	newest  bool        // newest first: whether a surge lasted when the tier was last looked at
+	// refusals tells who was refused lately; nil before the first surge.
+	refusals *refusals
+	newest   bool // newest first: whether a surge lasted when the tier was last looked at
 }
 
 func (t *tier) init(bound int) {
@@ -96,6 +98,7 @@ func (t *tier) pop() *Waiter {
 		t.clock = t.later.all[0].tag
 		t.mature()
 	}
+	t.surge.count(&t.surge.turns)
 	f := t.ready.all[0]
 	w := f.oldest
 	if t.newest {
@@ -134,9 +137,16 @@ func (t *tier) remove(w *Waiter) {
 }
 
 // refused notes that somebody of this priority was refused, displaced or has expired.
-func (t *tier) refused(now time.Duration) {
+func (t *tier) refused(now time.Duration, client string) {
 	t.surge.refused(now)
+	t.surge.count(&t.surge.away)
 	t.turnRound(now)
+	if t.newest {
+		if t.refusals == nil {
+			t.refusals = new(refusals)
+		}
+		t.refusals.add(now, client)
+	}
 }
 
 // turnRound changes the order when a surge has begun or ended.
