@@ -49,11 +49,9 @@ type scene struct {
 	serviceLate time.Duration
 	others      float64 // the share of the machine that other programs used
 	alone       []alone // of each gateway, before the act
-	tries       int
 	// diagrams are those of this act alone.
 	diagrams []template.HTML
 	noise    string // why nothing that depends on time can be said; empty if it can
-	err      error
 }
 
 // expects takes a verdict by counting: it holds on any machine.

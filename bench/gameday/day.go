@@ -129,7 +129,7 @@ func (d *day) length(quick, full time.Duration) time.Duration {
 // enough is when no act is played again any more, so that a day has an end on the latest machine.
 const enough = 12 * time.Minute
 
-// perform plays an act, and again when the machine was too late for its verdicts.
+// perform plays an act, and again when the machine was too late for its verdicts and nothing else is wrong.
 func (d *day) perform(ctx context.Context, a *act) {
 	tries := 2
 	switch {
@@ -138,55 +138,73 @@ func (d *day) perform(ctx context.Context, a *act) {
 	case !d.Quick:
 		tries = 3
 	}
+	var s *scene
 	for try := 1; ; try++ {
-		s := &scene{load: &load{}, day: d, act: a, begin: time.Now(), tries: try}
-		d.pinger.take()
-		d.again = try > 1
-		d.say("\n%s %s", clock(time.Since(d.begin)), a.title)
-		s.alone = d.alone()
-		cpu := d.cpuTime()
-		breaks := d.streams.breaks.Load()
-		if _, s.err = d.service.control("reset", nil); s.err == nil {
-			s.err = a.play(ctx, s)
+		s = d.playOnce(ctx, a, try)
+		timed, counted := s.failed()
+		if s.noise == "" || !timed || counted || try == tries || time.Since(d.begin) > enough || ctx.Err() != nil {
+			break
 		}
-		s.end = time.Now()
-		s.pings = d.pinger.take()
-		s.others = d.cpuTime().othersSince(cpu)
-		if c, err := d.service.control("counts", nil); err == nil { // else the act has failed already
-			s.serviceLate = time.Duration(c.Late * float64(time.Second))
+		d.say("      the machine was late (%s): once more", s.noise)
+	}
+	s.excuse()
+	d.scenes = append(d.scenes, s)
+	for _, c := range s.checks {
+		d.say("      %-7s %s: %s (%s)", c.Status, c.What, c.Measured, c.Bound)
+		if c.Note != "" {
+			d.say("              %s", c.Note)
 		}
-		s.noise = s.judgeMachine()
-		if ctx.Err() != nil { // broken off: what is missing is no failure
-			s.checks = slices.DeleteFunc(s.checks, func(c Check) bool { return c.Status == judge.Fail })
-			s.err = nil
+	}
+}
+
+// playOnce plays an act and looks at the machine meanwhile.
+func (d *day) playOnce(ctx context.Context, a *act, try int) *scene {
+	s := &scene{load: &load{}, day: d, act: a, begin: time.Now()}
+	d.again = try > 1
+	d.say("\n%s %s", clock(s.begin.Sub(d.begin)), a.title)
+	d.pinger.take()
+	s.alone = d.alone()
+	cpu, breaks := d.cpuTime(), d.streams.breaks.Load()
+	_, err := d.service.control("reset", nil)
+	if err == nil {
+		err = a.play(ctx, s)
+	}
+	s.end = time.Now()
+	s.pings = d.pinger.take()
+	s.others = d.cpuTime().othersSince(cpu)
+	if c, err := d.service.control("counts", nil); err == nil { // else the act has failed already
+		s.serviceLate = time.Duration(c.Late * float64(time.Second))
+	}
+	s.noise = s.judgeMachine()
+	switch {
+	case ctx.Err() != nil: // broken off: what is missing is no failure
+		s.checks = slices.DeleteFunc(s.checks, func(c Check) bool { return c.Status == judge.Fail })
+		return s
+	case err != nil:
+		s.check(Check{What: "the act could be played", Measured: err.Error(), Bound: "no error"}, false)
+	}
+	if !a.cuts {
+		broke := d.streams.breaks.Load() - breaks
+		s.hopes("event streams and WebSockets that broke", broke == 0, fmt.Sprint(broke), "0")
+	}
+	return s
+}
+
+// failed reports whether a verdict failed for which a late machine can be the reason, and whether any other did.
+func (s *scene) failed() (timed, counted bool) {
+	for _, c := range s.checks {
+		timed = timed || c.Status == judge.Fail && c.Timed
+		counted = counted || c.Status == judge.Fail && !c.Timed
+	}
+	return timed, counted
+}
+
+// excuse makes verdicts invalid that failed and say nothing, because the machine was late.
+func (s *scene) excuse() {
+	for i := range s.checks {
+		if c := &s.checks[i]; s.noise != "" && c.Timed && c.Status == judge.Fail {
+			c.Status, c.Note = judge.Invalid, "the machine was late: "+s.noise
 		}
-		if s.err != nil {
-			s.check(Check{What: "the act could be played", Measured: s.err.Error(), Bound: "no error"}, false)
-		}
-		if !a.cuts && ctx.Err() == nil {
-			broke := d.streams.breaks.Load() - breaks
-			s.hopes("event streams and WebSockets that broke", broke == 0, fmt.Sprint(broke), "0")
-		}
-		spoilt := s.noise != "" && slices.ContainsFunc(s.checks, func(c Check) bool { return c.Timed && c.Status == judge.Fail })
-		if spoilt && try < tries && time.Since(d.begin) < enough && ctx.Err() == nil {
-			d.say("      the machine was late (%s): once more", s.noise)
-			continue
-		}
-		if spoilt {
-			for i := range s.checks {
-				if c := &s.checks[i]; c.Timed && c.Status == judge.Fail {
-					c.Status, c.Note = judge.Invalid, "the machine was late: "+s.noise
-				}
-			}
-		}
-		d.scenes = append(d.scenes, s)
-		for _, c := range s.checks {
-			d.say("      %-7s %s: %s (%s)", c.Status, c.What, c.Measured, c.Bound)
-			if c.Note != "" {
-				d.say("              %s", c.Note)
-			}
-		}
-		return
 	}
 }
 

@@ -252,3 +252,25 @@ func TestWhatOthersUseOfTheMachineIsWhatIsNotOurs(t *testing.T) {
 		}
 	}
 }
+
+func TestALateMachineExcusesOnlyWhatTimeDecides(t *testing.T) {
+	for _, noise := range []string{"", "late"} {
+		s := &scene{load: &load{}, noise: noise}
+		s.expects("counted", false, "", "")
+		s.hopes("timed", false, "", "")
+		s.hopes("in time", true, "", "")
+		if timed, counted := s.failed(); !timed || !counted {
+			t.Errorf("failed: %v, %v", timed, counted)
+		}
+		s.excuse()
+		want := []judge.Status{judge.Fail, judge.Fail, judge.Pass}
+		if noise != "" {
+			want[1] = judge.Invalid
+		}
+		for i, c := range s.checks {
+			if c.Status != want[i] {
+				t.Errorf("on a machine that is %q: %+v, want %s", noise, c, want[i])
+			}
+		}
+	}
+}
