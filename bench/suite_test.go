@@ -93,8 +93,9 @@ func TestSlackIsForRealTimeOnly(t *testing.T) {
 		met   int
 	}{{"sim", 0.45, 0}, {"sim", 0.5, 1}, {"handler", 0.45, 1}, {"socket", 0.39, 0}} {
 		run := &measure.Run{Scenario: "x", Arm: "spillway", Mode: c.mode, Extra: map[string]float64{"figure": c.value}}
-		if _, passed, _ := met(s, c.mode, []*measure.Run{run}); passed != c.met {
-			t.Errorf("%v in %s: %d met", c.value, c.mode, passed)
+		_, passed, rows := met(s, c.mode, []*measure.Run{run})
+		if said := strings.Contains(rows[0].Plain, "why"); passed != c.met || said != (c.mode != "sim") {
+			t.Errorf("%v in %s: %d met, %q", c.value, c.mode, passed, rows[0].Plain)
 		}
 	}
 }
