@@ -4,9 +4,8 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/spillway-go/spillway/limits"
 )
 
 const (
@@ -29,9 +28,10 @@ type desk struct {
 	flying int               // messages on their way
 	ready  []*parcel         // to be sent when a lane is free, in order
 	heads  map[place]*parcel // the parcels that are on their way or ready, each the first of those whose shapes begin so
-	latest *parcel           // of these the one that somebody joined last
 	spare  []*parcel         // to be used again
 	all    sync.WaitGroup
+
+	latest atomic.Pointer[line] // the one that somebody joined last
 }
 
 // parcel is a call on its way through the desk. Those that wait for it to come back, because they are about the same
@@ -42,39 +42,14 @@ type parcel struct {
 	waiters []*question
 	shape   shape
 	shaped  bool
-	line    []*parcel
-	other   *parcel // of another shape at the same place
+	line    *line       // behind it; nil if nobody has come yet
+	rest    []*question // before those in line
+	other   *parcel     // of another shape at the same place
 }
 
 func newDesk(s *Store, coalesce, pipeline bool) *desk {
 	return &desk{store: s, coalesce: coalesce, pipeline: pipeline, heads: make(map[place]*parcel)}
 }
-
-// shape is what decisions have in common that can be one call: the policies, keys and shadows, in order.
-type shape struct {
-	policies [inline]*limits.Policy
-	keys     [2]string
-	second   uint8 // which charges have the second key
-	shadows  uint8
-	now      string // that the script is told
-}
-
-// is reports whether charges have the shape. It may say no to some that have.
-func (s *shape) is(charges []limits.Charge, now string) bool {
-	if len(charges) != 1 || s.now != now {
-		return false
-	}
-	c := &charges[0]
-	return s.policies[0] == c.Policy && s.policies[1] == nil && s.keys[0] == c.Key && (s.shadows != 0) == c.Shadow
-}
-
-// place is how a shape begins.
-type place struct {
-	policy *limits.Policy
-	key    string
-}
-
-func (s *shape) place() place { return place{s.policies[0], s.keys[0]} }
 
 // head returns the parcel of a shape that is on its way or ready.
 func (d *desk) head(of *shape) *parcel {
@@ -95,9 +70,6 @@ func (d *desk) begin(p *parcel) {
 
 // end is its opposite.
 func (d *desk) end(p *parcel) {
-	if d.latest == p {
-		d.latest = nil
-	}
 	at := p.shape.place()
 	first := d.heads[at]
 	switch {
@@ -114,44 +86,16 @@ func (d *desk) end(p *parcel) {
 	p.other = nil
 }
 
-// shapeOf returns the shape of charges, of which there is at least one, unless it has too many charges or keys for one.
-func shapeOf(charges []limits.Charge, now string) (s shape, ok bool) {
-	if len(charges) > inline {
-		return s, false
-	}
-	s.keys[0], s.now = charges[0].Key, now
-	two := false
-	for i := range charges {
-		c := &charges[i]
-		s.policies[i] = c.Policy
-		if c.Shadow {
-			s.shadows |= 1 << i
-		}
-		if c.Key == s.keys[0] {
-			continue
-		}
-		if two && c.Key != s.keys[1] {
-			return s, false
-		}
-		two = true
-		s.keys[1] = c.Key
-		s.second |= 1 << i
-	}
-	return s, true
-}
-
 // ask gets q answered, alone or with others.
 func (d *desk) ask(ctx context.Context, q *question, take bool) error {
 	alike := d.coalesce && take
+	if l := d.latest.Load(); alike && l != nil && l.shape.is(q.charges, q.now) && l.join(ctx, q) { // what all want needs no lock
+		return d.wait(ctx, q)
+	}
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
 		return d.store.decideOne(ctx, q, take)
-	}
-	if last := d.latest; alike && last != nil && last.shape.is(q.charges, q.now) { // what all want is found without a search
-		d.join(last, ctx, q)
-		d.mu.Unlock()
-		return d.wait(ctx, q)
 	}
 	var of shape
 	shaped := false
@@ -160,7 +104,11 @@ func (d *desk) ask(ctx context.Context, q *question, take bool) error {
 	}
 	if shaped {
 		if head := d.head(&of); head != nil {
-			d.join(head, ctx, q)
+			if head.line == nil {
+				head.line = &line{shape: of}
+			}
+			d.latest.Store(head.line)
+			head.line.join(ctx, q) // is not closed before the head has landed
 			d.mu.Unlock()
 			return d.wait(ctx, q)
 		}
@@ -170,7 +118,8 @@ func (d *desk) ask(ctx context.Context, q *question, take bool) error {
 		d.begin(p)
 	}
 	if d.flying >= lanes && d.pipeline {
-		p.add(ctx, q)
+		q.waitFor(ctx)
+		p.waiters = append(p.waiters, q)
 		d.ready = append(d.ready, p)
 		d.mu.Unlock()
 		return d.wait(ctx, q)
@@ -206,26 +155,8 @@ func (d *desk) put(p *parcel) {
 		return
 	}
 	clear(p.waiters)
-	clear(p.line)
-	*p = parcel{waiters: p.waiters[:0], line: p.line[:0]}
+	*p = parcel{waiters: p.waiters[:0]}
 	d.spare = append(d.spare, p)
-}
-
-// join puts a decision into the last parcel in line behind head, or into a new one.
-func (d *desk) join(head *parcel, ctx context.Context, q *question) {
-	d.latest = head
-	if n := len(head.line); n == 0 || len(head.line[n-1].waiters) >= mostRows {
-		head.line = append(head.line, d.parcel(&head.shape, true, true))
-	}
-	head.line[len(head.line)-1].add(ctx, q)
-}
-
-func (p *parcel) add(ctx context.Context, q *question) {
-	q.ctx = ctx
-	if q.done == nil {
-		q.done = make(chan struct{}, 1)
-	}
-	p.waiters = append(p.waiters, q)
 }
 
 // wait returns when q is answered or its caller has given up. Who gives up before the call is sent is not charged.
@@ -256,11 +187,21 @@ func (d *desk) landed(p *parcel) {
 		return
 	}
 	d.end(p)
-	if len(p.line) == 0 {
+	waiting := p.rest
+	if p.line != nil {
+		waiting = append(waiting, p.line.close()...)
+	}
+	if len(waiting) == 0 {
+		d.latest.CompareAndSwap(p.line, nil)
 		return
 	}
-	next := p.line[0]
-	next.line = append(next.line, p.line[1:]...)
+	n := min(len(waiting), mostRows)
+	next := d.parcel(&p.shape, true, true)
+	next.waiters, next.rest = append(next.waiters, waiting[:n]...), waiting[n:]
+	if p.line != nil {
+		next.line = &line{shape: p.shape}
+		d.latest.CompareAndSwap(p.line, next.line) // who comes next need not look for it
+	}
 	d.begin(next)
 	d.ready = append(d.ready, next)
 }
@@ -357,9 +298,7 @@ func (d *desk) overtake(batch []*parcel, enough int) bool {
 	defer d.mu.Unlock()
 	waiting := len(d.ready)
 	for _, p := range batch {
-		if len(p.line) > 0 {
-			waiting += len(p.line[0].waiters)
-		}
+		waiting += p.behind()
 	}
 	if waiting < enough {
 		return false

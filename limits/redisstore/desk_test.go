@@ -185,9 +185,7 @@ func (d *desk) waiting() (n int) {
 	}
 	for _, p := range d.heads {
 		for ; p != nil; p = p.other {
-			for _, l := range p.line {
-				n += len(l.waiters)
-			}
+			n += p.behind()
 		}
 	}
 	return n
