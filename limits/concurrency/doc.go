@@ -75,6 +75,10 @@
 // expect 0.9 to 0.98). An attempt at doubling that fails costs some tenths of a second at too high a limit. While all
 // permits are held longer than the work takes, the limit is held, not raised: throughput is low for as long as that lasts.
 //
+// Several processes in front of one backend know nothing of each other. Each sees the queue of the others in its dips, takes it for a
+// slower service, and makes room for one: when a backend of 16 slots becomes five times slower, two estimators together let 70 to 120
+// in at once where one lets 22. As much is served as before, and it takes three to five times as long. It ends with the overload.
+//
 // # Not here
 //
 // Who waits and who is refused (packages queue and shed), and what counts as a sample: cancelled and streamed work must not
