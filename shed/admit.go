@@ -35,8 +35,10 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 			return Permit{}, err
 		}
 	}
-	if p, ok := s.admitAtOnce(ctx, route); ok {
-		return p, nil
+	if req.Await == nil {
+		if p, ok := s.admitAtOnce(ctx, route); ok {
+			return p, nil
+		}
 	}
 	v := s.visits.Get().(*visit)
 	v.begin(ctx, route, &req)
@@ -80,6 +82,9 @@ func (v *visit) admit(req *Request) (Permit, error) {
 	}
 	if turn != nil {
 		err = v.awaitTurn(turn)
+	}
+	if err == nil && req.Await != nil {
+		err = v.await(req)
 	}
 	if err == nil {
 		var p Permit

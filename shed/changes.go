@@ -16,6 +16,7 @@ func changes(a, b Config) []string {
 	all = append(all, named("limit", a.Limits, b.Limits, func(l Limit) string { return l.Name })...)
 	all = append(all, named("route", a.Routes, b.Routes, func(r Route) string { return r.Name })...)
 	all = append(all, differences("answers", a.Answers, b.Answers)...)
+	all = append(all, differences("bodies", a.Bodies, b.Bodies)...)
 	all = append(all, differences("concurrency", a.Concurrency, b.Concurrency)...)
 	all = append(all, differences("queue", a.Queue, b.Queue)...)
 	all = append(all, differences("health", a.Health, b.Health)...)

@@ -188,6 +188,7 @@ type Config struct {
 	Limits      []Limit
 	Routes      []Route
 	Answers     Answers
+	Bodies      Bodies
 	Concurrency concurrency.Config
 	Queue       Queue
 	Health      health.Config

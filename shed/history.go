@@ -117,7 +117,7 @@ func (c *counts) flow(granted, good int64) Flow {
 	for i, reason := range reasons {
 		n := c.refused[i].Load()
 		switch reason {
-		case OverLimit, CostTooLarge, InFlight, NoIdentity:
+		case OverLimit, CostTooLarge, InFlight, NoIdentity, BodyTooSlow:
 			f.Over += n
 		case FeatureOff:
 			f.Off += n

@@ -98,7 +98,7 @@ func TestEveryReasonHasItsPlaceInTheFlow(t *testing.T) {
 		c.refuse(r)
 	}
 	c.refuse(OverLimit)
-	if got := c.flow(0, 0); got.Over != 5 || got.Off != 1 || int(got.Over+got.Off+got.Full) != len(reasons)+1 {
+	if got := c.flow(0, 0); got.Over != 6 || got.Off != 1 || int(got.Over+got.Off+got.Full) != len(reasons)+1 {
 		t.Errorf("%+v of %d reasons, the first twice", got, len(reasons))
 	}
 }

@@ -1,6 +1,7 @@
 package shed
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"time"
@@ -58,6 +59,10 @@ type Request struct {
 	Stage Stage
 	// Amounts says what the request weighs in other units than requests, as far as that is known.
 	Amounts []Amount
+	// Await, if not nil, waits for what the request must hold no place for, such as its body. It is called when the limits have let
+	// the request pass and before the gate is asked. If it fails with a *Rejection, which it has made for this request, the request is
+	// refused with that; any other error says that the caller has gone away.
+	Await func(context.Context) error
 }
 
 // Amount is so much of a unit.
@@ -78,7 +83,7 @@ func (r *Request) check() error {
 // document alike.
 type Reason string
 
-// All reasons. The first three answer 429 on HTTP, NoIdentity 403, the rest 503.
+// All reasons. The first three answer 429 on HTTP, NoIdentity 403, BodyTooSlow 408, the rest 503.
 const (
 	OverLimit        Reason = "over_limit"        // a rule's quota is used up
 	CostTooLarge     Reason = "cost_too_large"    // above a rule's capacity: waiting cannot help
@@ -91,6 +96,7 @@ const (
 	Displaced        Reason = "displaced"         // gave way to somebody more important
 	Deadline         Reason = "deadline"          // could not be served before the caller's deadline
 	StoreUnavailable Reason = "store_unavailable" // the store could not decide and the rule fails closed
+	BodyTooSlow      Reason = "body_too_slow"     // the body did not come
 )
 
 // Rejection is the error that Admit returns for a refusal. It is immutable and may be shared between callers.

@@ -33,6 +33,9 @@ func compile(cfg Config) (*settings, error) {
 	if err := checkReserve(cfg.Reserve); err != nil {
 		return nil, err
 	}
+	if err := cfg.Bodies.check(); err != nil {
+		return nil, err
+	}
 	for i, l := range cfg.Limits {
 		r, err := compileLimit(l)
 		if err != nil {

@@ -58,6 +58,8 @@ type Status struct {
 	Reloads ReloadStatus `json:"reloads"`
 	// Store tells how a store outside of the process is doing; nil if there is none, or it does not tell.
 	Store *limits.Report `json:"store,omitempty"`
+	// BodiesCut counts requests that ran and whose long body then came too slowly. Those that did not get so far are among the Refused.
+	BodiesCut int64 `json:"bodies_cut,omitempty"`
 	// RefundErrors counts refunds that the store could not make.
 	RefundErrors int64 `json:"refund_errors,omitempty"`
 }
@@ -196,7 +198,7 @@ func (r *rule) status() RuleStatus {
 
 // counts counts decisions; every field is safe to use without a lock.
 type counts struct {
-	delayed, exempt, gone, refundErrors atomic.Int64
+	delayed, exempt, gone, cut, refundErrors atomic.Int64
 
 	refused [len(reasons)]atomic.Int64
 	would   [len(reasons)]atomic.Int64
@@ -205,7 +207,7 @@ type counts struct {
 // reasons lists all words, so that counters by reason are an array.
 var reasons = [...]Reason{
 	OverLimit, CostTooLarge, InFlight, NoIdentity, FeatureOff, Overloaded, QueueFull, WaitExpired, Displaced, Deadline,
-	StoreUnavailable,
+	StoreUnavailable, BodyTooSlow,
 }
 
 func (c *counts) refuse(reason Reason) { count(&c.refused, reason) }
@@ -223,7 +225,7 @@ func count(by *[len(reasons)]atomic.Int64, reason Reason) {
 
 func (c *counts) report(st *Status) {
 	st.Exempt, st.Gone = c.exempt.Load(), c.gone.Load()
-	st.RefundErrors = c.refundErrors.Load()
+	st.BodiesCut, st.RefundErrors = c.cut.Load(), c.refundErrors.Load()
 	st.Refused = make(map[Reason]int64)
 	for i, r := range reasons {
 		if n := c.refused[i].Load(); n > 0 {

@@ -148,6 +148,9 @@ func run(c echo.Context, next echo.HandlerFunc, visit *edge.Visit) error {
 	}
 	err := next(c)
 	visit.Finish(r, statusOf(err))
+	if visit.Cut() { // what Echo would say to err is not sent any more
+		response.Status, response.Committed = http.StatusRequestTimeout, true
+	}
 	return err
 }
 

@@ -86,7 +86,7 @@ func cause(err error) string {
 //
 //   - limits: the file's, and none if the section is absent.
 //   - routes: the file's if the section is there, else the program's. The program's exempt routes hold in any case.
-//   - clients, answers, concurrency, queue, health, store, pumpkin: the file's if the section is there, and then a key that is missing takes
+//   - clients, answers, bodies, concurrency, queue, health, store, pumpkin: the file's if the section is there, and then a key that is missing takes
 //     the library's default, not the program's; else the program's.
 //
 // Paths in the file are relative to name's folder. The error is an Errors with every mistake that was found, and then there
@@ -137,6 +137,9 @@ func (c *Config) read(o object, folder string) {
 	c.Shed.Limits = limitList(all, routes)
 	if s, ok := o.section("answers"); ok {
 		c.Shed.Answers = answers(s)
+	}
+	if s, ok := o.section("bodies"); ok {
+		c.Shed.Bodies = bodies(s)
 	}
 	if s, ok := o.section("concurrency"); ok {
 		c.Shed.Concurrency = concurrencySection(s)

@@ -274,7 +274,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 	want := map[string]any{
 		"clients.ipv6_prefix": 64.0, "clients.forwarded": "x_forwarded_for", "clients.api_key_header": "X-API-Key",
 		"clients.unknown": "refuse", "concurrency.min": 4.0, "concurrency.max": 500.0, "concurrency.initial": 20.0, "concurrency.reserve": 0.0,
-		"concurrency.algorithm": "knee", "answers.rate_limit": true, "answers.legacy": "none", "answers.html": true, "queue.max_wait": "500ms",
+		"concurrency.algorithm": "knee", "answers.rate_limit": true, "answers.legacy": "none", "answers.html": true, "bodies.min_rate": "240B/s", "bodies.grace": "5s", "bodies.gather": 16384.0, "bodies.slow": "end", "queue.max_wait": "500ms",
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
 		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.poll_idle": "1m",
 		"store.redis.prefix": redisstore.DefaultPrefix, "store.redis.on_failure": limits.Local.String(), "store.redis.instances": 1.0,

@@ -155,6 +155,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			Concurrency: concurrency.Config{Algorithm: "fixed", Min: 3, Max: 400, Initial: 30},
 			Reserve:     0.2,
 			Answers:     shed.Answers{HideRateLimit: true, Legacy: "ratelimit_delta", NoHTML: true},
+			Bodies:      shed.Bodies{MinRate: limits.Rate{Amount: 1024, Per: time.Second, Bytes: true}, Grace: 10 * time.Second, Gather: 4096, Unwatched: true},
 			Queue:       shed.Queue{Capacity: 80, MaxWait: 100 * time.Millisecond},
 			Shadow:      true,
 			Health: health.Config{
@@ -187,7 +188,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				URL: "redis+cluster://redis.internal.example:6379", PasswordFile: "testdata/good/redis.password", Namespace: "shop",
 				SnapshotFile: "testdata/good/state.json",
 			},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 104,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 105,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

@@ -74,6 +74,7 @@ var fileShape = shape{
 		{name: "limits", kind: kindSections, in: &limitShape, max: 100},
 		{name: "routes", kind: kindSections, in: &routeShape, max: 1000},
 		{name: "answers", kind: kindSection, in: &answersShape},
+		{name: "bodies", kind: kindSection, in: &bodiesShape},
 		{name: "concurrency", kind: kindSection, in: &concurrencyShape},
 		{name: "queue", kind: kindSection, in: &queueShape},
 		{name: "health", kind: kindSection, in: &healthShape},

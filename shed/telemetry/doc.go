@@ -51,6 +51,7 @@
 //	spillway_store_merged_keys                           balances that are counted here
 //	spillway_store_errors_total{kind}                    its failed calls: unknown (may have charged), not_executed,
 //	                                                     out_of_memory, misconfigured
+//	spillway_bodies_cut_total                            requests that ran and whose long body then came too slowly
 //	spillway_refund_errors_total                         refunds that the store could not make
 //	spillway_config_reloads_total{result}                new configurations since the start: applied, failed
 //	spillway_config_ok                                   0 while the newest configuration is one that was refused

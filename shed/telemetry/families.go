@@ -76,6 +76,7 @@ var (
 	unitsFamily        = counter("spillway_rule_units_total", "What rules on other units than requests have charged: bytes, messages, or what the program counts.", "rule", "unit")
 	pacedFamily        = counter("spillway_rule_paced_total", "How often something had to wait for a rule on other units than requests.", "rule")
 	settledFamily      = counter("spillway_rule_settled_total", "What a rule has given back because work came to less than it was charged.", "rule")
+	bodiesCutFamily    = counter("spillway_bodies_cut_total", "Requests that ran and whose long body then came too slowly.")
 	refundErrorsFamily = counter("spillway_refund_errors_total", "Refunds of quota that the store could not make.")
 
 	streamsFamily       = gauge("spillway_streams", "Streams on routes without a budget of their own.")

@@ -223,6 +223,7 @@ func (r report) status(st *shed.Status) {
 	r.health(st)
 	r.set(exemptFamily, float64(st.Exempt))
 	r.set(goneFamily, float64(st.Gone))
+	r.set(bodiesCutFamily, float64(st.BodiesCut))
 	r.set(refundErrorsFamily, float64(st.RefundErrors))
 	for _, rule := range st.Rules {
 		r.set(decisionFamily, float64(rule.Admitted-rule.Delayed), rule.Name, "admitted")

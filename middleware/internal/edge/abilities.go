@@ -43,6 +43,9 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // ReadFrom sends src, from a file without copying it through this process.
 func (r readFrom) ReadFrom(src io.Reader) (int64, error) {
 	r.rec.sends()
+	if r.rec.deaf {
+		return io.Copy(io.Discard, src)
+	}
 	return r.rec.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
 }
 

@@ -35,8 +35,9 @@ type Edge struct {
 	classify   func(r *http.Request, status int) shed.Outcome
 	settle     func(r *http.Request, status int, end *shed.Ending)
 	pumpkin    interface{ Rev() string }
-	fields     *fields   // nil if quotas are not shown
-	waits      spellings // of Retry-After
+	fields     *fields      // nil if quotas are not shown
+	waits      spellings    // of Retry-After
+	awaited    atomic.Int64 // bodies
 	legacy     Legacy
 	html       bool
 	beforeAuth bool
@@ -141,6 +142,12 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 	if seen.responses && r.Method != http.MethodHead {
 		req.Amounts = append(req.Amounts, shed.Amount{Unit: shed.ResponseBytes, N: toll})
 	}
+	var slow *slowBody
+	if r.ContentLength != 0 && !exempt && !route.longLived {
+		if slow = seen.slow.watch(w, r, &e.awaited); slow != nil {
+			req.Await = slow.await
+		}
+	}
 	permit, err := e.shedder.Admit(r.Context(), req)
 	if err != nil {
 		leaveUnread(w, r)
@@ -161,9 +168,14 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 		showShadows(header, shadows)
 	}
 	showShadowGate(header, permit.WouldRefuse())
+	if slow != nil {
+		slow.permit = permit
+		rec.rare = &rarities{slow: slow, refuse: func() { e.Refuse(w, r, tooSlow) }}
+	}
 	if e.beforeAuth {
 		pending := req // a copy, so that only then it is kept on the heap
-		rec.rare = &rarities{pending: &pending}
+		pending.Await = nil
+		rec.rarely().pending = &pending
 	}
 	if seen.bodies && r.ContentLength > 0 && r.Body != nil {
 		v.body = &counted{ReadCloser: r.Body}
@@ -215,10 +227,7 @@ func (e *Edge) attach(v *Visit, w http.ResponseWriter, r *http.Request, seen *vi
 	}
 	if seen.responses || seen.messages {
 		if out := e.newOut(w, r, seen, *req, rec.permit); out != nil {
-			if rec.rare == nil {
-				rec.rare = new(rarities)
-			}
-			rec.rare.out = out
+			rec.rarely().out = out
 		}
 	}
 	v.Writer, v.Request = record(w, rec), r
@@ -243,6 +252,7 @@ func (v *Visit) Finish(r *http.Request, status int) {
 	if v.rec == nil {
 		return
 	}
+	v.rec.answerSlow()
 	if v.sample {
 		v.outcome = v.edge.outcome(r, v.rec, status)
 	}
@@ -253,6 +263,10 @@ func (v *Visit) Finish(r *http.Request, status int) {
 		r.Pattern = v.Request.Pattern // what a mux has found out is for those further out too
 	}
 }
+
+// Cut reports, once Finish has been called, whether the middleware has answered because the body came too slowly, whatever the handler
+// has said.
+func (v *Visit) Cut() bool { return v.rec != nil && v.rec.deaf }
 
 // Leave ends the permit. A second call does nothing.
 func (v *Visit) Leave() { v.permit.Done(v.outcome) }

@@ -29,7 +29,7 @@ func (e *Edge) outcome(r *http.Request, rec *recorder, status int) shed.Outcome 
 		status = int(rec.status)
 	}
 	switch err := r.Context().Err(); {
-	case rec.hijacked, status == http.StatusSwitchingProtocols, r.Method == http.MethodConnect:
+	case rec.deaf, rec.hijacked, status == http.StatusSwitchingProtocols, r.Method == http.MethodConnect:
 		return shed.Ignored
 	case rec.status == 0 && r.Header["Upgrade"] != nil: // taken over behind the recorder's back
 		return shed.Ignored

@@ -89,6 +89,8 @@ func words(p Problem) (title, text string) {
 		return "Not available at the moment", p.Detail
 	case shed.NoIdentity:
 		return "Access denied", "It cannot be told who is asking, and this service has to know."
+	case shed.BodyTooSlow:
+		return "Not received", "What you have sent did not arrive in time. Try again when your connection is better."
 	case shed.CostTooLarge:
 		return "Too much at once", "This is more than may be asked for at once. Waiting does not help; ask for less."
 	case shed.InFlight:

@@ -112,8 +112,8 @@ func (a *answers) describe(r *shed.Rejection) Problem {
 	case http.StatusTooManyRequests:
 		p.Type, p.Title = typeQuota, titleQuota
 		p.ViolatedPolicies = violated(r)
-	case http.StatusForbidden:
-		p.Type, p.Title = typeStatus, http.StatusText(http.StatusForbidden)
+	case http.StatusForbidden, http.StatusRequestTimeout:
+		p.Type, p.Title = typeStatus, http.StatusText(p.Status)
 	}
 	return p
 }
@@ -136,13 +136,15 @@ func overQuota(reason shed.Reason) bool {
 }
 
 // statusOf returns the status that answers with reason: 429 where the client has used up what is its own, 403 where nobody
-// knows who it is, 503 where the service is short.
+// knows who it is, 408 where the rest of the request does not come, 503 where the service is short.
 func statusOf(reason shed.Reason) int {
 	switch {
 	case overQuota(reason):
 		return http.StatusTooManyRequests
 	case reason == shed.NoIdentity:
 		return http.StatusForbidden
+	case reason == shed.BodyTooSlow:
+		return http.StatusRequestTimeout
 	}
 	return http.StatusServiceUnavailable
 }

@@ -108,7 +108,7 @@ func unread(r *http.Request) bool {
 // retrySeconds returns the wait in whole seconds, rounded up, so that nobody is early; at least 1, for 0 invites to ask
 // again at once. It is 0 where waiting cannot help.
 func retrySeconds(r *shed.Rejection) int64 {
-	if r.Reason == shed.CostTooLarge || r.Reason == shed.NoIdentity {
+	if r.Reason == shed.CostTooLarge || r.Reason == shed.NoIdentity || r.Reason == shed.BodyTooSlow {
 		return 0
 	}
 	return max(1, ceilSeconds(r.RetryAfter))

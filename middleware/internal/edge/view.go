@@ -15,6 +15,7 @@ import (
 type view struct {
 	who     *identity.Resolver
 	routes  *routes
+	slow    bodies
 	answers answers
 
 	evadable bool // whether made-up API keys evade the limits
@@ -42,7 +43,7 @@ func newView(cfg shed.Config, principals bool) (*view, error) {
 		return nil, err
 	}
 	v := &view{
-		who: who, routes: routes, answers: answers{keyHeader: who.TakesAPIKeys()},
+		who: who, routes: routes, slow: newBodies(cfg.Bodies), answers: answers{keyHeader: who.TakesAPIKeys()},
 		evadable: evadable(who, cfg.Limits), hidden: cfg.Answers.HideRateLimit, html: !cfg.Answers.NoHTML, legacy: legacy,
 	}
 	for _, l := range cfg.Limits {

@@ -37,6 +37,8 @@ func (a *answers) detail(r *shed.Rejection) string {
 		return "The service could not begin with this request before its deadline." + again
 	case shed.StoreUnavailable:
 		return "The service cannot look up quotas at the moment and lets nobody pass without." + again
+	case shed.BodyTooSlow:
+		return "The body of the request came too slowly. Send it without pauses; waiting before that does not help."
 	case Closed:
 		return "This instance of the service is shutting down." + again
 	}

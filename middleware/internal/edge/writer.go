@@ -20,6 +20,7 @@ type recorder struct {
 	status   int32        // the final one; 0 until it is sent
 	tunnel   bool         // the request is a CONNECT
 	streamed bool         // the response is an event stream
+	deaf     bool         // the request has been answered for the handler
 	hijacked bool
 
 	quota [2]string // the values of the fields that tell what rules have said, kept here to spare an allocation
@@ -30,6 +31,8 @@ type rarities struct {
 	pending *shed.Request // what is left for a middleware further in to complete; nil if nothing is
 	costs   *recorder     // the one that is settled by, if it is further out; nil if it is this one
 	out     *out          // what the response passes through; nil if nobody counts it
+	slow    *slowBody     // a body that has to come fast enough; nil if there is none
+	refuse  func()        // answers if it does not
 }
 
 // noRarities is what most recorders have.
@@ -43,12 +46,31 @@ func (w *recorder) rarities() *rarities {
 	return w.rare
 }
 
+// rarely returns them to be filled in.
+func (w *recorder) rarely() *rarities {
+	if w.rare == nil {
+		w.rare = new(rarities)
+	}
+	return w.rare
+}
+
+// answerSlow answers a request whose body was cut, unless something has been said already. The handler only knows that reading failed,
+// and what it makes of that is not sent.
+func (w *recorder) answerSlow() {
+	if s := w.rarities().slow; w.status == 0 && s != nil && s.cut.Load() {
+		w.status, w.deaf = http.StatusRequestTimeout, true
+		w.rare.refuse()
+	}
+}
+
 // WriteHeader remembers the status. Informational ones are on the way to it; 101 is final.
 func (w *recorder) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.begins(status)
 	}
-	w.ResponseWriter.WriteHeader(status)
+	if !w.deaf {
+		w.ResponseWriter.WriteHeader(status)
+	}
 }
 
 // sends notes that a body goes out, which implies a status.
@@ -57,7 +79,7 @@ func (w *recorder) sends() { w.begins(http.StatusOK) }
 // begins notes the final status, the first one that is said. An event stream, an upgrade or a tunnel (over HTTP/2 that is how
 // WebSockets come, RFC 8441) may last for hours, so from here on it holds no place under the concurrency limit.
 func (w *recorder) begins(status int) {
-	if w.status != 0 {
+	if w.answerSlow(); w.status != 0 {
 		return
 	}
 	w.status = int32(status)
@@ -77,6 +99,9 @@ func (w *recorder) begins(status int) {
 
 func (w *recorder) Write(b []byte) (int, error) {
 	w.sends()
+	if w.deaf {
+		return len(b), nil
+	}
 	if out := w.rarities().out; out != nil {
 		return out.Write(b)
 	}
@@ -85,6 +110,9 @@ func (w *recorder) Write(b []byte) (int, error) {
 
 func (w *recorder) WriteString(s string) (int, error) {
 	w.sends()
+	if w.deaf {
+		return len(s), nil
+	}
 	if out := w.rarities().out; out != nil {
 		return out.Write([]byte(s))
 	}
