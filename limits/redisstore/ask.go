@@ -37,7 +37,6 @@ type question struct {
 	done       chan struct{} // has room for one
 	err        error
 	sent, gone bool
-	before     *question // in line
 
 	fewCharges      [inline]limits.Charge
 	fewOf, fewFirst [inline]int
@@ -52,7 +51,7 @@ func (s *Store) question(now time.Time) *question {
 	q := questions.Get().(*question)
 	q.d, q.refused, q.back = limits.Decision{}, nil, nil
 	q.debts, q.now = true, ""
-	q.ctx, q.err, q.sent, q.before = nil, nil, false, nil
+	q.ctx, q.err, q.sent = nil, nil, false
 	if s.clock != nil {
 		q.now = s.clock(now)
 	}

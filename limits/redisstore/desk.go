@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -28,10 +27,9 @@ type desk struct {
 	flying int               // messages on their way
 	ready  []*parcel         // to be sent when a lane is free, in order
 	heads  map[place]*parcel // the parcels that are on their way or ready, each the first of those whose shapes begin so
+	latest *parcel           // of these the one that somebody joined last
 	spare  []*parcel         // to be used again
 	all    sync.WaitGroup
-
-	latest atomic.Pointer[line] // the one that somebody joined last
 }
 
 // parcel is a call on its way through the desk. Those that wait for it to come back, because they are about the same
@@ -42,9 +40,8 @@ type parcel struct {
 	waiters []*question
 	shape   shape
 	shaped  bool
-	line    *line       // behind it; nil if nobody has come yet
-	rest    []*question // before those in line
-	other   *parcel     // of another shape at the same place
+	line    []*parcel
+	other   *parcel // of another shape at the same place
 }
 
 func newDesk(s *Store, coalesce, pipeline bool) *desk {
@@ -70,6 +67,9 @@ func (d *desk) begin(p *parcel) {
 
 // end is its opposite.
 func (d *desk) end(p *parcel) {
+	if d.latest == p {
+		d.latest = nil
+	}
 	at := p.shape.place()
 	first := d.heads[at]
 	switch {
@@ -89,13 +89,15 @@ func (d *desk) end(p *parcel) {
 // ask gets q answered, alone or with others.
 func (d *desk) ask(ctx context.Context, q *question, take bool) error {
 	alike := d.coalesce && take
-	if l := d.latest.Load(); alike && l != nil && l.shape.is(q.charges, q.now) && l.join(ctx, q) { // what all want needs no lock
-		return d.wait(ctx, q)
-	}
 	d.mu.Lock()
 	if d.closed {
 		d.mu.Unlock()
 		return d.store.decideOne(ctx, q, take)
+	}
+	if last := d.latest; alike && last != nil && last.shape.is(q.charges, q.now) { // what all want is found without a search
+		d.join(last, ctx, q)
+		d.mu.Unlock()
+		return d.wait(ctx, q)
 	}
 	var of shape
 	shaped := false
@@ -104,11 +106,7 @@ func (d *desk) ask(ctx context.Context, q *question, take bool) error {
 	}
 	if shaped {
 		if head := d.head(&of); head != nil {
-			if head.line == nil {
-				head.line = &line{shape: of}
-			}
-			d.latest.Store(head.line)
-			head.line.join(ctx, q) // is not closed before the head has landed
+			d.join(head, ctx, q)
 			d.mu.Unlock()
 			return d.wait(ctx, q)
 		}
@@ -118,8 +116,7 @@ func (d *desk) ask(ctx context.Context, q *question, take bool) error {
 		d.begin(p)
 	}
 	if d.flying >= lanes && d.pipeline {
-		q.waitFor(ctx)
-		p.waiters = append(p.waiters, q)
+		p.add(ctx, q)
 		d.ready = append(d.ready, p)
 		d.mu.Unlock()
 		return d.wait(ctx, q)
@@ -155,8 +152,26 @@ func (d *desk) put(p *parcel) {
 		return
 	}
 	clear(p.waiters)
-	*p = parcel{waiters: p.waiters[:0]}
+	clear(p.line)
+	*p = parcel{waiters: p.waiters[:0], line: p.line[:0]}
 	d.spare = append(d.spare, p)
+}
+
+// join puts a decision into the last parcel in line behind head, or into a new one.
+func (d *desk) join(head *parcel, ctx context.Context, q *question) {
+	d.latest = head
+	if n := len(head.line); n == 0 || len(head.line[n-1].waiters) >= mostRows {
+		head.line = append(head.line, d.parcel(&head.shape, true, true))
+	}
+	head.line[len(head.line)-1].add(ctx, q)
+}
+
+func (p *parcel) add(ctx context.Context, q *question) {
+	q.ctx = ctx
+	if q.done == nil {
+		q.done = make(chan struct{}, 1)
+	}
+	p.waiters = append(p.waiters, q)
 }
 
 // wait returns when q is answered or its caller has given up. Who gives up before the call is sent is not charged.
@@ -187,21 +202,11 @@ func (d *desk) landed(p *parcel) {
 		return
 	}
 	d.end(p)
-	waiting := p.rest
-	if p.line != nil {
-		waiting = append(waiting, p.line.close()...)
-	}
-	if len(waiting) == 0 {
-		d.latest.CompareAndSwap(p.line, nil)
+	if len(p.line) == 0 {
 		return
 	}
-	n := min(len(waiting), mostRows)
-	next := d.parcel(&p.shape, true, true)
-	next.waiters, next.rest = append(next.waiters, waiting[:n]...), waiting[n:]
-	if p.line != nil {
-		next.line = &line{shape: p.shape}
-		d.latest.CompareAndSwap(p.line, next.line) // who comes next need not look for it
-	}
+	next := p.line[0]
+	next.line = append(next.line, p.line[1:]...)
 	d.begin(next)
 	d.ready = append(d.ready, next)
 }
@@ -298,7 +303,9 @@ func (d *desk) overtake(batch []*parcel, enough int) bool {
 	defer d.mu.Unlock()
 	waiting := len(d.ready)
 	for _, p := range batch {
-		waiting += p.behind()
+		if len(p.line) > 0 {
+			waiting += len(p.line[0].waiters)
+		}
 	}
 	if waiting < enough {
 		return false

@@ -185,7 +185,9 @@ func (d *desk) waiting() (n int) {
 	}
 	for _, p := range d.heads {
 		for ; p != nil; p = p.other {
-			n += p.behind()
+			for _, l := range p.line {
+				n += len(l.waiters)
+			}
 		}
 	}
 	return n
