@@ -284,7 +284,7 @@ func slowAct() *act {
 			s.during("five times slower", from, to)
 			s.recovers(ctx, to, groups, "paying", "free")
 			s.served(.99, "paying")
-			s.pending("the limits of two gateways that share a service take seconds to come down to what it can still do, and meanwhile work of every priority is turned away")
+			s.pending("when all routes become slow at once the first that is noticed is taken for the only one and held to the places it usually needs, also that of paying clients; and the limits of two gateways take seconds to come down")
 			s.p99("paying", deadline)
 			s.told()
 			c, err := d.service.control("counts", nil)
