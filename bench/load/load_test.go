@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,6 +79,30 @@ func TestAGeneratorThatCannotKeepUpSaysSo(t *testing.T) {
 		}
 		if s := run.Sum(measure.Pick{}); s.Asked < 990 {
 			t.Errorf("asked %d: the load was silently closed", s.Asked)
+		}
+	})
+}
+
+func TestWorkersOfAPeakGoWithIt(t *testing.T) {
+	s := parse(t, constant)
+	synctest.Test(t, func(t *testing.T) {
+		start, during, after := time.Now(), 0, 0
+		h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			switch at := time.Since(start); {
+			case at < 4*time.Second:
+				time.Sleep(4*time.Second - at) // 400 are under way at the end
+			case at > 9*time.Second:
+				after = runtime.NumGoroutine()
+			case at > 3900*time.Millisecond:
+				during = max(during, runtime.NumGoroutine())
+			}
+		})
+		before := runtime.NumGoroutine()
+		if run := play(t.Context(), s, h, 0); run.Invalid != "" {
+			t.Error(run.Invalid)
+		}
+		if after-before > 2*spareWorkers {
+			t.Errorf("%d goroutines long after a peak of %d", after-before, during-before)
 		}
 	})
 }

@@ -61,6 +61,7 @@ type generator struct {
 	inFlight atomic.Int64
 	most     int64
 	workers  sync.WaitGroup
+	hired    atomic.Int64 // how many workers there are
 	names    [][]string
 	firstErr atomic.Pointer[error]
 	answered atomic.Int64
@@ -178,14 +179,23 @@ func (g *generator) launch(a attempt) {
 	select {
 	case g.work <- a:
 	default:
+		g.hired.Add(1)
 		g.workers.Go(func() {
+			defer g.hired.Add(-1)
 			g.attempt(a)
-			for a := range g.work {
+			for g.hired.Load() <= 2*g.inFlight.Load()+spareWorkers { // those that only a peak needed go
+				a, more := <-g.work
+				if !more {
+					return
+				}
 				g.attempt(a)
 			}
 		})
 	}
 }
+
+// spareWorkers is how many goroutines wait for work beside twice as many as have it.
+const spareWorkers = 64
 
 // attempt delivers one attempt and records how it ended.
 func (g *generator) attempt(a attempt) {
