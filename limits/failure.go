@@ -79,6 +79,8 @@ type Report struct {
 	// Decisions counts decisions by their Source, and Errors failed calls by their kind.
 	Decisions map[string]int64 `json:"decisions"`
 	Errors    map[string]int64 `json:"errors,omitempty"`
+	// Home is set if regions share the quotas.
+	Home *Home `json:"home,omitempty"`
 	// SecondTries counts decisions that were asked about another sub-bucket, for the first did not have enough.
 	SecondTries int64 `json:"second_tries,omitempty"`
 	// Merges is set if counts that are kept in this process are merged in the store.
@@ -98,4 +100,14 @@ type Merges struct {
 	Done   int64     `json:"done"`
 	Failed int64     `json:"failed"`
 	Last   time.Time `json:"last"`
+}
+
+// Home is how it goes with what regions lend each other.
+type Home struct {
+	// Region is the one that this process is in, State and Error are those of the store that all regions share.
+	Region string `json:"region"`
+	State  string `json:"state"`
+	Error  string `json:"error,omitempty"`
+	// Borrowed counts decisions that were admitted with what home has.
+	Borrowed int64 `json:"borrowed"`
 }

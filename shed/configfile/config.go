@@ -153,6 +153,7 @@ func (c *Config) read(o object, folder string) {
 	}
 	if s, ok := o.section("store"); ok {
 		c.Store = store(s, folder)
+		c.divisible(all)
 	}
 	if s, ok := o.section("pumpkin"); ok {
 		c.Pumpkin = pumpkin(s, folder, c.Shed.Health)

@@ -242,6 +242,9 @@ func TestEveryExampleAndDefaultOfTheSchemaIsAccepted(t *testing.T) {
 		}
 		for _, v := range values {
 			file := withKey(root, path, v)
+			if len(path) == 3 && path[1] == "regions" {
+				file["store"].(map[string]any)["regions"].(map[string]any)["weights"] = map[string]any{"eu": 2, "us": 1}
+			}
 			switch path[len(path)-1] {
 			case "max_wait":
 				if path[0] == "limits" {
@@ -278,7 +281,7 @@ func TestEveryDefaultOfTheSchemaIsTheLibrarysOwn(t *testing.T) {
 		"health.scheduling.low": "20ms", "health.scheduling.high": "100ms", "health.timer_lag.low": "50ms",
 		"health.timer_lag.high": "100ms", "pumpkin.poll_after": "15s", "pumpkin.poll_idle": "1m",
 		"store.redis.prefix": redisstore.DefaultPrefix, "store.redis.on_failure": limits.Local.String(), "store.redis.instances": 1.0,
-		"store.redis.heartbeat": false, "store.redis.cache_refusals": false, "store.redis.sharing": limits.SharedExactly.String(), "store.redis.lease": redisstore.DefaultLease.String(), "store.redis.merge_every": redisstore.DefaultMergeEvery.String(), "store.redis.timeout": redisstore.DefaultTimeout.String(), "pumpkin.default_lang": "en",
+		"store.redis.heartbeat": false, "store.redis.cache_refusals": false, "store.redis.sharing": limits.SharedExactly.String(), "store.redis.lease": redisstore.DefaultLease.String(), "store.regions.prefix": homePrefix, "store.regions.lease": redisstore.DefaultLease.String(), "store.regions.timeout": redisstore.DefaultTimeout.String(), "store.redis.merge_every": redisstore.DefaultMergeEvery.String(), "store.redis.timeout": redisstore.DefaultTimeout.String(), "pumpkin.default_lang": "en",
 		"pumpkin.auto.enter_for": "10s", "pumpkin.auto.exit_for": "1m", "pumpkin.auto.min_hold": "2m", "pumpkin.auto.step": "30s", "pumpkin.auto.ttl": "5m", "pumpkin.redis.namespace": "default",
 		"pumpkin.admin.listen": DefaultAdminListen,
 		"limits.per":           "client", "limits.excess": "reject", "limits.max_wait": "2s", "limits.unit": "requests", "limits.mode": "enforce", "limits.count": "all", "routes.cost": 1.0,

@@ -171,6 +171,9 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 			URL: "rediss://app@redis.internal.example:6380/2", PasswordFile: "testdata/good/redis.password", Prefix: "shop",
 			OnFailure: limits.Closed, Instances: 3, Heartbeat: true, Timeout: 80 * time.Millisecond, CacheRefusals: true,
 			Sharing: limits.SharedByLease, Lease: 300 * time.Millisecond, MergeEvery: 100 * time.Millisecond,
+		}, Regions: Regions{
+			Region: "eu", Weights: map[string]int64{"eu": 2, "us": 1}, Home: "rediss://home.internal.example:6380/3",
+			PasswordFile: "testdata/good/redis.password", Prefix: "shop-home", Lease: 400 * time.Millisecond, Timeout: 250 * time.Millisecond,
 		}},
 		Pumpkin: Pumpkin{
 			PollAfter: 30 * time.Second, PollIdle: 45 * time.Second, DefaultLang: "de", File: "testdata/good/pumpkin.json",
@@ -188,7 +191,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				URL: "redis+cluster://redis.internal.example:6379", PasswordFile: "testdata/good/redis.password", Namespace: "shop",
 				SnapshotFile: "testdata/good/state.json",
 			},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 105,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 106,
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

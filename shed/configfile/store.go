@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -16,6 +17,8 @@ import (
 // Store is what the file says about where balances are kept. The zero value keeps them in this process's memory.
 type Store struct {
 	Redis Redis
+	// Regions divides the quotas between regions that have a Redis each.
+	Regions Regions
 }
 
 // Redis is a store that several instances share.
@@ -45,6 +48,7 @@ type Redis struct {
 
 var storeShape = shape{keys: []key{
 	{name: "redis", kind: kindSection, in: &redisShape, required: "{url: redis://127.0.0.1:6379/0}"},
+	{name: "regions", kind: kindSection, in: &regionsShape},
 }}
 
 var redisShape = shape{keys: []key{
@@ -72,17 +76,8 @@ func store(o object, folder string) Store {
 		Heartbeat: r.boolean("heartbeat"), Timeout: r.duration("timeout"),
 		CacheRefusals: r.boolean("cache_refusals"), Lease: r.duration("lease"), MergeEvery: r.duration("merge_every"),
 	}
-	if s.URL != "" {
-		if err := redisstore.Check(s.URL, redisstore.Config{}); err != nil {
-			what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "redisstore: "), ";")
-			r.fields["url"].fail(what, "write it like redis://127.0.0.1:6379/0")
-		}
-	}
-	if s.Prefix != "" {
-		if err := redisstore.Check("redis://127.0.0.1:6379/0", redisstore.Config{Prefix: s.Prefix}); err != nil {
-			r.fields["prefix"].fail(shown(s.Prefix)+" cannot begin names", "use letters, digits, colons and dashes")
-		}
-	}
+	r.address("url", s.URL)
+	r.prefix("prefix", s.Prefix)
 	if i, ok := r.word("on_failure"); ok {
 		s.OnFailure = failures[i]
 	}
@@ -92,7 +87,32 @@ func store(o object, folder string) Store {
 	if n, ok := r.integer("instances"); ok {
 		s.Instances = int(n)
 	}
-	return Store{Redis: s}
+	all := Store{Redis: s}
+	if g, ok := o.section("regions"); ok {
+		all.Regions = regions(g, folder)
+	}
+	return all
+}
+
+// address reports an address of Redis that is none.
+func (o object) address(name, url string) {
+	if url == "" {
+		return
+	}
+	if err := redisstore.Check(url, redisstore.Config{}); err != nil {
+		what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "redisstore: "), ";")
+		o.fields[name].fail(what, "write it like redis://127.0.0.1:6379/0")
+	}
+}
+
+// prefix reports what cannot begin names of keys.
+func (o object) prefix(name, prefix string) {
+	if prefix == "" {
+		return
+	}
+	if err := redisstore.Check("redis://127.0.0.1:6379/0", redisstore.Config{Prefix: prefix}); err != nil {
+		o.fields[name].fail(shown(prefix)+" cannot begin names", "use letters, digits, colons and dashes")
+	}
 }
 
 // OpenStore makes the store that the configuration names, for shed.Config.Store, and what closes it; nil means that balances
@@ -106,23 +126,8 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 	if log == nil {
 		log = slog.Default()
 	}
-	options := redisstore.Options{Timeout: r.Timeout}
-	if r.PasswordFile != "" {
-		password, err := os.ReadFile(r.PasswordFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("store.redis.password_file: %w", err)
-		}
-		if options.Password = strings.TrimRight(string(password), "\r\n"); options.Password == "" {
-			return nil, nil, fmt.Errorf("store.redis.password_file: %s is empty; write the password into it", r.PasswordFile)
-		}
-	}
-	client, err := redisstore.Open(r.URL, options)
+	inner, client, err := openRedis(r.URL, r.PasswordFile, r.Prefix, r.Timeout, "store.redis")
 	if err != nil {
-		return nil, nil, err
-	}
-	inner, err := redisstore.New(client, redisstore.Config{Prefix: r.Prefix})
-	if err != nil {
-		client.Close()
 		return nil, nil, err
 	}
 	guard, err := redisstore.NewGuard(inner, redisstore.GuardConfig{
@@ -139,13 +144,37 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 		log.Warn("spillway: store.redis.instances is not set, so it is 1: where several instances share this Redis, each hands out " +
 			"whole quotas while it cannot reach it; set instances, or heartbeat: true")
 	}
-	whole, err := c.layered(guard)
+	whole, leave, err := c.layered(guard, log)
 	if err != nil {
 		guard.Close()
 		client.Close()
 		return nil, nil, err
 	}
-	return whole, func() { whole.Close(); client.Close() }, nil
+	return whole, func() { whole.Close(); leave(); client.Close() }, nil
+}
+
+// openRedis makes a store at an address, and its client. The section is named in errors.
+func openRedis(url, passwordFile, prefix string, timeout time.Duration, section string) (*redisstore.Store, io.Closer, error) {
+	options := redisstore.Options{Timeout: timeout}
+	if passwordFile != "" {
+		password, err := os.ReadFile(passwordFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s.password_file: %w", section, err)
+		}
+		if options.Password = strings.TrimRight(string(password), "\r\n"); options.Password == "" {
+			return nil, nil, fmt.Errorf("%s.password_file: %s is empty; write the password into it", section, passwordFile)
+		}
+	}
+	client, err := redisstore.Open(url, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	inner, err := redisstore.New(client, redisstore.Config{Prefix: prefix})
+	if err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	return inner, client, nil
 }
 
 // dividesQuotas reports whether some limit is decided here when the store cannot.

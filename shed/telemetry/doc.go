@@ -46,6 +46,8 @@
 //	spillway_store_state_changes_total                   how often that changed
 //	spillway_store_instances                             what a limit is divided by where an instance decides alone
 //	spillway_store_decisions_total{source}               its decisions, by who made them
+//	spillway_store_home_up{region}                       1 while the store of all regions decides
+//	spillway_store_borrowed_total{region}                decisions that were admitted with what it has
 //	spillway_store_second_tries_total                    decisions that were asked about another sub-bucket
 //	spillway_store_merges_total{result}                  messages in which counts were merged: done, failed
 //	spillway_store_merged_keys                           balances that are counted here

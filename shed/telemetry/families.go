@@ -91,6 +91,8 @@ var (
 	storeDecisionsFamily = counter("spillway_store_decisions_total", "Decisions by who made them: redis, lease, async, cache, local, open or closed.", "source")
 	storeMergesFamily    = counter("spillway_store_merges_total", "Messages in which this instance merged what it had counted for limits with sharing: async, by result: done or failed.", "result")
 	storeMergedFamily    = gauge("spillway_store_merged_keys", "Balances that this instance counts for limits with sharing: async.")
+	storeHomeFamily      = gauge("spillway_store_home_up", "1 while the store of all regions decides, 0 while this region has its own part only.", "region")
+	storeBorrowedFamily  = counter("spillway_store_borrowed_total", "Decisions that were admitted with what the store of all regions has.", "region")
 	storeTriesFamily     = counter("spillway_store_second_tries_total", "Decisions that were asked about another sub-bucket, for the first did not have enough.")
 	storeErrorsFamily    = counter("spillway_store_errors_total", "Failed calls of the shared store, by what that means.", "kind")
 

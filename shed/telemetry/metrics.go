@@ -266,6 +266,10 @@ func (r report) store(st *limits.Report) {
 		r.set(storeDecisionsFamily, float64(n), source)
 	}
 	r.set(storeTriesFamily, float64(st.SecondTries))
+	if h := st.Home; h != nil {
+		r.set(storeHomeFamily, one(h.State == "up"), h.Region)
+		r.set(storeBorrowedFamily, float64(h.Borrowed), h.Region)
+	}
 	if m := st.Merges; m != nil {
 		r.set(storeMergesFamily, float64(m.Done), "done")
 		r.set(storeMergesFamily, float64(m.Failed), "failed")

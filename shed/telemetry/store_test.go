@@ -17,7 +17,7 @@ type distant struct{ limits.Store }
 
 func (distant) Report() limits.Report {
 	return limits.Report{State: "down", Since: time.Unix(0, 0), Changes: 3, Instances: 4,
-		Decisions: map[string]int64{"redis": 7, "local": 2}, Errors: map[string]int64{"unknown": 5}, SecondTries: 2, Merges: &limits.Merges{Keys: 6, Done: 11, Failed: 1}}
+		Decisions: map[string]int64{"redis": 7, "local": 2}, Errors: map[string]int64{"unknown": 5}, SecondTries: 2, Home: &limits.Home{Region: "eu", State: "up", Borrowed: 8}, Merges: &limits.Merges{Keys: 6, Done: 11, Failed: 1}}
 }
 
 func TestASharedStoreTellsHowItIs(t *testing.T) {
@@ -28,13 +28,19 @@ func TestASharedStoreTellsHowItIs(t *testing.T) {
 	defer s.Close()
 	m := telemetry.New()
 	m.Watch(s)
-	const want = `# HELP spillway_store_decisions_total Decisions by who made them: redis, lease, async, cache, local, open or closed.
+	const want = `# HELP spillway_store_borrowed_total Decisions that were admitted with what the store of all regions has.
+# TYPE spillway_store_borrowed_total counter
+spillway_store_borrowed_total{region="eu"} 8
+# HELP spillway_store_decisions_total Decisions by who made them: redis, lease, async, cache, local, open or closed.
 # TYPE spillway_store_decisions_total counter
 spillway_store_decisions_total{source="local"} 2
 spillway_store_decisions_total{source="redis"} 7
 # HELP spillway_store_errors_total Failed calls of the shared store, by what that means.
 # TYPE spillway_store_errors_total counter
 spillway_store_errors_total{kind="unknown"} 5
+# HELP spillway_store_home_up 1 while the store of all regions decides, 0 while this region has its own part only.
+# TYPE spillway_store_home_up gauge
+spillway_store_home_up{region="eu"} 1
 # HELP spillway_store_instances How many instances share the quotas: what a limit is divided by where this one decides alone.
 # TYPE spillway_store_instances gauge
 spillway_store_instances 4
@@ -57,7 +63,7 @@ spillway_store_up 0
 `
 	if err := testutil.CollectAndCompare(m, strings.NewReader(want), "spillway_store_up", "spillway_store_state_changes_total",
 		"spillway_store_instances", "spillway_store_decisions_total", "spillway_store_errors_total",
-		"spillway_store_merges_total", "spillway_store_second_tries_total", "spillway_store_merged_keys"); err != nil {
+		"spillway_store_merges_total", "spillway_store_second_tries_total", "spillway_store_home_up", "spillway_store_borrowed_total", "spillway_store_merged_keys"); err != nil {
 		t.Error(err)
 	}
 	alone, err := shed.New(shed.Config{})

@@ -1,0 +1,303 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/spillway-go/spillway/internal/redistest"
+	"github.com/spillway-go/spillway/internal/wait"
+	"github.com/spillway-go/spillway/limits"
+)
+
+var euUs = map[string]int64{"eu": 2, "us": 1}
+
+// inRegion makes one instance of a region.
+func inRegion(t *testing.T, name string, region, home limits.Store) *Regions {
+	t.Helper()
+	g, err := NewGuard(home, GuardConfig{OnFailure: limits.Closed, Timeout: patient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLeases(g, LeaseConfig{Instances: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRegions(region, l, RegionsConfig{Region: name, Weights: euUs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// TestRegionsHaveTheWholeTogether: parts add up to the policy.
+func TestRegionsHaveTheWholeTogether(t *testing.T) {
+	weights := map[string]int64{"a": 3, "b": 5, "c": 7}
+	for _, rule := range []limits.Rule{
+		limits.TokenBucket{Capacity: 101, Refill: limits.PerSecond(7)},
+		limits.LeakyBucket{Capacity: 1, Leak: limits.PerMinute(1)},
+		limits.FixedWindow{Quota: limits.PerHour(100)},
+		limits.SlidingLog{Quota: limits.PerHour(17)},
+		limits.Delay{Rule: limits.LeakyBucket{Capacity: 50, Leak: limits.PerSecond(9)}, MaxWait: time.Second},
+	} {
+		p := named(t, "p", rule)
+		held, rate, pool := int64(0), 0.0, int64(0)
+		for name := range weights {
+			parts, err := RegionsConfig{name, weights}.divide(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held += parts.own.Quota()
+			if m, ok := parts.own.Meter(); ok {
+				rate += float64(m.Drain) / float64(m.Unit) / float64(m.Tick)
+			}
+			if parts.pool != nil {
+				pool = parts.pool.Quota()
+			}
+		}
+		if held+pool != p.Quota() {
+			t.Errorf("%v: %d and %d", rule, held, pool)
+		}
+		if m, ok := p.Meter(); ok {
+			if pool > 0 {
+				rate *= 2
+			}
+			if want := float64(m.Drain) / float64(m.Unit) / float64(m.Tick); rate < want*0.999999 || rate > want*1.000001 {
+				t.Errorf("%v: %v a ns, want %v", rule, rate, want)
+			}
+		}
+	}
+	burst := limits.Burst{Soft: limits.PerSecond(4), Hard: limits.PerSecond(20)} // a fifth of 4 is none
+	if (RegionsConfig{"a", weights}).Check(named(t, "p", limits.FixedWindow{Quota: limits.PerDay(2)})) == nil {
+		t.Error("a region is left with nothing of a window")
+	}
+	if (RegionsConfig{"a", weights}).Check(named(t, "p", burst)) == nil || (RegionsConfig{"a", weights}).Check(named(t, "p", burst, limits.Strict())) != nil {
+		t.Error("a burst of which nothing is left is divided, or not left to home where it is strict")
+	}
+}
+
+// TestRegionsMintNothing plays two regions, whose links to home are cut at times, whose holders are killed, and one of which is dead
+// for a while. A control in which each has the whole is above the bound.
+func TestRegionsMintNothing(t *testing.T) {
+	run := func(seed uint64, divided bool) (worst, borrowed int64) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 3))
+			home := newFake(t)
+			const capacity, rate = 600, 300
+			p := named(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(rate)})
+			names := []string{"eu", "us"}
+			stores := []*fake{newFake(t), newFake(t)}
+			links := []*fake{{Memory: home.Memory}, {Memory: home.Memory}}
+			all := make([]limits.Store, 2)
+			start := func(i int) {
+				if all[i] = stores[i]; divided {
+					all[i] = inRegion(t, names[i], stores[i], fakeOpen{links[i]})
+				}
+			}
+			start(0)
+			start(1)
+			begin, passed, dead := time.Now(), int64(0), -1
+			pace := []int{3, 3}
+			for time.Since(begin) < 8*time.Second {
+				for i, s := range all {
+					for range pace[i] {
+						cost := 1 + random.Int64N(3)
+						if d, err := s.Take(context.Background(), time.Time{}, single(p, "k", cost)); i != dead && err == nil && d.Allowed {
+							passed += cost
+							worst = max(worst, passed-capacity-int64(time.Since(begin)*rate/time.Second))
+							if random.IntN(20) == 0 && s.Refund(context.Background(), time.Time{}, d) == nil {
+								passed -= cost
+							}
+						}
+					}
+				}
+				switch i := random.IntN(2); random.IntN(200) {
+				case 0:
+					links[i].set(refused, 0)
+				case 1, 2:
+					links[i].set(nil, 0)
+				case 3:
+					dead = random.IntN(3) - 1
+				case 4:
+					pace[i] = random.IntN(6)
+				case 5: // killed: what it holds is lost
+					start(i)
+				}
+				time.Sleep(time.Duration(1+random.IntN(5)) * time.Millisecond)
+			}
+			for _, s := range all {
+				if r, ok := s.(*Regions); ok {
+					borrowed += r.Report().Home.Borrowed
+				}
+			}
+		})
+		return worst, borrowed
+	}
+	borrowed := int64(0)
+	for seed := range uint64(6) {
+		worst, n := run(seed, true)
+		if borrowed += n; worst > 0 {
+			t.Errorf("seed %d: %d above capacity and rate", seed, worst)
+		}
+	}
+	if borrowed == 0 {
+		t.Error("nobody borrowed")
+	}
+	if worst, _ := run(1, false); worst <= 0 {
+		t.Errorf("the control is only %d above", worst)
+	}
+}
+
+// fakeOpen is a fake that its holder does not close, for others use it too.
+type fakeOpen struct{ *fake }
+
+func (fakeOpen) Close() error { return nil }
+
+// TestWhatOneRegionLeavesAnotherMayHave: alone at work, a region has its own part and all that is lent.
+func TestWhatOneRegionLeavesAnotherMayHave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := newFake(t)
+		r := inRegion(t, "us", newFake(t), home)
+		const capacity, rate = 600, 600
+		p := named(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(rate)})
+		begin, passed := time.Now(), 0
+		for time.Since(begin) < 5*time.Second {
+			for range 2 {
+				if mustTake(t, r, single(p, "k", 1)).Allowed {
+					passed++
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+		// A third of one half is its own, and the other half is lent: 2/3 of the whole.
+		if want := (capacity + 5*rate) * 2 / 3; passed > want || passed < want*95/100 {
+			t.Errorf("%d passed, want %d", passed, want)
+		}
+		home.set(refused, 0) // cut off: blocks end with their leases, and then there is its own
+		time.Sleep(2 * time.Second)
+		for mustTake(t, r, single(p, "k", 1)).Allowed {
+		}
+		begin, passed = time.Now(), 0
+		for time.Since(begin) < 5*time.Second {
+			if mustTake(t, r, single(p, "k", 1)).Allowed {
+				passed++
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if want := 5 * rate / 6; passed > want+1 || passed < want-5 {
+			t.Errorf("%d passed while cut off, want %d", passed, want)
+		}
+		if h := r.Report().Home; h.State != "down" || h.Region != "us" || h.Error == "" {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+// TestStrictQuotasAreDecidedAtHome, and all is taken or nothing.
+func TestStrictQuotasAreDecidedAtHome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home, region := newFake(t), newFake(t)
+		r := inRegion(t, "eu", region, home)
+		strict := named(t, "strict", limits.FixedWindow{Quota: limits.PerDay(3)}, limits.Strict())
+		own := named(t, "own", limits.FixedWindow{Quota: limits.PerDay(30)})
+		both := []limits.Charge{{Policy: own, Key: "c", Cost: 1}, {Policy: strict, Key: "c", Cost: 1}}
+		left := func() int64 {
+			d, err := r.Peek(context.Background(), time.Time{}, single(own, "c", 0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d.At(0).Remaining
+		}
+		for i := range 5 {
+			d := mustTake(t, r, both)
+			if d.Allowed != (i < 3) || d.At(0).Policy != own || d.At(1).Policy != strict {
+				t.Fatalf("%d: %+v", i, d.Verdicts())
+			}
+			if i == 2 {
+				if err := r.Refund(context.Background(), time.Time{}, d); err != nil {
+					t.Fatal(err)
+				}
+				if d = mustTake(t, r, both); !d.Allowed {
+					t.Fatal("the refund is missing")
+				}
+			}
+		}
+		if n := left(); n != 20-3 {
+			t.Errorf("%d of the region's 20 are left", n)
+		}
+		home.set(refused, 0)
+		var u *limits.UnavailableError
+		if _, err := r.Take(context.Background(), time.Time{}, both); !errors.As(err, &u) || u.Policy != strict {
+			t.Errorf("while cut off: %v", err)
+		}
+		if n := left(); n != 17 {
+			t.Errorf("what was not admitted has charged: %d are left", n)
+		}
+	})
+}
+
+// TestRegionsWithRealServers: each with its own, a home between them, a link that is cut and healed, and a region that is killed.
+func TestRegionsWithRealServers(t *testing.T) {
+	t.Parallel()
+	eu, us, home := redistest.Single(t), redistest.Single(t), redistest.Single(t)
+	link := redistest.NewProxy(t, home.Addr)
+	make := func(name string, region *redistest.Server, homeAt string) *Regions {
+		own := opened(t, at(region), Options{}, GuardConfig{Timeout: time.Second, OnFailure: limits.Closed})
+		client := home.Client(t, func(o *redis.Options) { o.Addr = homeAt })
+		s, err := New(client, Config{Prefix: "spillway-home"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inRegion(t, name, own, s)
+	}
+	a, b := make("eu", eu, home.Addr), make("us", us, link.Addr)
+	p := named(t, "p", limits.TokenBucket{Capacity: 600, Refill: limits.Rate{Amount: 1, Per: 10 * time.Hour}})
+	take := func(r *Regions) (passed int) {
+		for range 700 {
+			if d, err := r.Take(ctx, time.Time{}, single(p, "k", 1)); err == nil && d.Allowed {
+				passed++
+			}
+		}
+		return passed
+	}
+	link.Cut()
+	if n := take(b); n != 100 {
+		t.Errorf("cut off, us has %d, want its own 100", n)
+	}
+	eu.Kill()
+	link.Heal()
+	wait.Until(t, "what is lent, to us", func() bool {
+		d, err := b.Take(ctx, time.Time{}, single(p, "k", 1))
+		return err == nil && d.Allowed
+	})
+	n := take(b)
+	if n > 299 || n < 250 {
+		t.Errorf("with eu dead, us has %d more, want all of the 300 that are lent but what it lost", n)
+	}
+	eu.Restart(t)
+	wait.Until(t, "eu's own", func() bool {
+		d, err := a.Take(ctx, time.Time{}, single(p, "k", 1))
+		return err == nil && d.Allowed
+	})
+	if m := take(a); m < 199 || m+n+1+1+100 > 600 {
+		t.Errorf("back, eu has %d, want its own 200 and what is left", m)
+	}
+}
+
+func TestRegionsThatCannotBe(t *testing.T) {
+	f := newFake(t)
+	for i, c := range []RegionsConfig{{}, {"eu", nil}, {"eu", map[string]int64{"eu": 1}}, {"asia", euUs}, {"eu", map[string]int64{"eu": 0, "us": 1}}, {"eu", map[string]int64{"eu": 999, "us": 2}}} {
+		if _, err := NewRegions(f, f, c); err == nil {
+			t.Errorf("%d: %+v is accepted", i, c)
+		}
+	}
+	if _, err := NewRegions(nil, f, RegionsConfig{"eu", euUs}); err == nil {
+		t.Error("no store is accepted")
+	}
+}
