@@ -255,14 +255,16 @@ const latest = 9_000_000_000_000_000
 // A Stats says how a Memory is doing. Counters count from its construction.
 type Stats struct {
 	// Keys is how many balances there are now, and MaxKeys how many there can be.
-	Keys, MaxKeys int
+	Keys    int `json:"keys"`
+	MaxKeys int `json:"max_keys"`
 	// Dropped counts balances that were dropped because they were full again.
-	Dropped uint64
+	Dropped uint64 `json:"dropped"`
 	// Overflowed counts charges that were judged by a shared balance because there was no room for their own.
-	Overflowed uint64
+	Overflowed uint64 `json:"overflowed"`
 	// Entries is how many single charges the rules that remember them have room for now, 16 bytes each, and MaxEntries how
 	// many before they remember less exactly; see MemoryConfig.
-	Entries, MaxEntries int
+	Entries    int `json:"entries"`
+	MaxEntries int `json:"max_entries"`
 }
 
 // Stats returns the counters. It visits the parts of the table one after the other and stops none for long.

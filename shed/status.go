@@ -58,6 +58,8 @@ type Status struct {
 	Reloads ReloadStatus `json:"reloads"`
 	// Store tells how a store outside of the process is doing; nil if there is none, or it does not tell.
 	Store *limits.Report `json:"store,omitempty"`
+	// Memory tells how full a store in this process is; nil if it is another, or does not tell.
+	Memory *limits.Stats `json:"memory,omitempty"`
 	// BodiesCut counts requests that ran and whose long body then came too slowly. Those that did not get so far are among the Refused.
 	BodiesCut int64 `json:"bodies_cut,omitempty"`
 	// RefundErrors counts refunds that the store could not make.
@@ -134,6 +136,10 @@ func (s *Shedder) Status() Status {
 	if r, ok := s.store.(limits.Reporter); ok {
 		report := r.Report()
 		st.Store = &report
+	}
+	if m, ok := s.store.(*limits.Memory); ok {
+		stats := m.Stats()
+		st.Memory = &stats
 	}
 	s.counts.report(&st)
 	set := s.current()

@@ -53,6 +53,11 @@
 //	spillway_store_merged_keys                           balances that are counted here
 //	spillway_store_errors_total{kind}                    its failed calls: unknown (may have charged), not_executed,
 //	                                                     out_of_memory, misconfigured
+//	spillway_memory_keys, spillway_memory_keys_max       balances in the store of this process, and how many there can be
+//	spillway_memory_overflowed_total                     charges to a shared balance, because that store was full
+//	spillway_memory_dropped_total                        balances that were full again
+//	spillway_memory_log_entries                          single charges that sliding logs have room for
+//	spillway_memory_log_entries_max                      how many they can remember before they join times
 //	spillway_bodies_cut_total                            requests that ran and whose long body then came too slowly
 //	spillway_refund_errors_total                         refunds that the store could not make
 //	spillway_config_reloads_total{result}                new configurations since the start: applied, failed

@@ -96,6 +96,13 @@ var (
 	storeTriesFamily     = counter("spillway_store_second_tries_total", "Decisions that were asked about another sub-bucket, for the first did not have enough.")
 	storeErrorsFamily    = counter("spillway_store_errors_total", "Failed calls of the shared store, by what that means.", "kind")
 
+	memoryKeysFamily     = gauge("spillway_memory_keys", "Balances in the store of this process.")
+	memoryMaxKeysFamily  = gauge("spillway_memory_keys_max", "How many balances it can hold; newcomers beyond that share one for each limit.")
+	memoryOverflowFamily = counter("spillway_memory_overflowed_total", "Charges that were judged by a shared balance, because the store of this process was full.")
+	memoryDroppedFamily  = counter("spillway_memory_dropped_total", "Balances that were dropped because they were full again.")
+	memoryLogFamily      = gauge("spillway_memory_log_entries", "Single charges that sliding logs in this process have room for.")
+	memoryMaxLogFamily   = gauge("spillway_memory_log_entries_max", "How many single charges they can remember; beyond that they join times, and allow less but never more.")
+
 	reloadsFamily     = counter("spillway_config_reloads_total", "New configurations since the start, by what became of them.", "result")
 	configOKFamily    = gauge("spillway_config_ok", "1 while the newest configuration is in force, 0 if it was refused and an older one is.")
 	wouldRefuseFamily = counter("spillway_would_refuse_total", "Admitted requests that would have been refused were they no shadows.", "reason")

@@ -256,6 +256,18 @@ func (r report) status(st *shed.Status) {
 	if st.Store != nil {
 		r.store(st.Store)
 	}
+	if st.Memory != nil {
+		r.memory(st.Memory)
+	}
+}
+
+func (r report) memory(st *limits.Stats) {
+	r.set(memoryKeysFamily, float64(st.Keys))
+	r.set(memoryMaxKeysFamily, float64(st.MaxKeys))
+	r.set(memoryOverflowFamily, float64(st.Overflowed))
+	r.set(memoryDroppedFamily, float64(st.Dropped))
+	r.set(memoryLogFamily, float64(st.Entries))
+	r.set(memoryMaxLogFamily, float64(st.MaxEntries))
 }
 
 func (r report) store(st *limits.Report) {

@@ -1,6 +1,8 @@
 package telemetry_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,48 @@ import (
 	"github.com/spillway-go/spillway/shed"
 	"github.com/spillway-go/spillway/shed/telemetry"
 )
+
+func TestTheStoreOfThisProcessTellsHowFullItIs(t *testing.T) {
+	memory, err := limits.NewMemory(limits.MemoryConfig{MaxKeys: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := shed.New(shed.Config{Store: memory, Limits: []shed.Limit{
+		{Name: "per-client", Rule: limits.TokenBucket{Capacity: 1000, Refill: limits.Rate{Amount: 1, Per: 24 * time.Hour}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const clients = 300 // each part of the table has room for one at least, and they come to far fewer parts
+	for i := range clients {
+		permit, err := s.Admit(t.Context(), shed.Request{Client: strconv.Itoa(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		permit.Done(shed.Success)
+	}
+	st := s.Status().Memory
+	if st == nil || st.Keys > st.MaxKeys || st.Overflowed == 0 || st.Overflowed+uint64(st.Keys) < clients {
+		t.Fatalf("%d clients in a table for %+v", clients, st)
+	}
+	m := telemetry.New()
+	m.Watch(s)
+	want := fmt.Sprintf(`# HELP spillway_memory_keys Balances in the store of this process.
+# TYPE spillway_memory_keys gauge
+spillway_memory_keys %d
+# HELP spillway_memory_keys_max How many balances it can hold; newcomers beyond that share one for each limit.
+# TYPE spillway_memory_keys_max gauge
+spillway_memory_keys_max %d
+# HELP spillway_memory_overflowed_total Charges that were judged by a shared balance, because the store of this process was full.
+# TYPE spillway_memory_overflowed_total counter
+spillway_memory_overflowed_total %d
+`, st.Keys, st.MaxKeys, st.Overflowed)
+	if err := testutil.CollectAndCompare(m, strings.NewReader(want),
+		"spillway_memory_keys", "spillway_memory_keys_max", "spillway_memory_overflowed_total"); err != nil {
+		t.Error(err)
+	}
+}
 
 // distant is a store that says that it is down.
 type distant struct{ limits.Store }
