@@ -1,6 +1,15 @@
 package limits
 
-import "time"
+import (
+	"context"
+	"time"
+)
+
+// TakeInto is Take for callers that have a place for the Decision, which is large enough for its copies to be felt: it fills in d, which
+// must be zero. After an error d says nothing.
+func (m *Memory) TakeInto(ctx context.Context, now time.Time, charges []Charge, d *Decision) error {
+	return m.take(ctx, now, charges, d)
+}
 
 // takeOne is decide for the usual case: one charge, on a balance that is counted by the rule that is asked for, or that is not
 // there yet and has room. It reports whether it was that case; if not, nothing has happened. What it does, decide does too,

@@ -25,6 +25,7 @@ func (v *visit) charge(req *Request, decision *limits.Decision) error {
 
 // list fills in what req is charged by some rules of its route. A rule that acts and knows nobody to charge refuses.
 func (v *visit) list(rules []*rule, counted bool, req *Request) error {
+	clear(v.charges) // of the rules that were asked before
 	v.charges = v.charges[:0]
 	for _, r := range rules {
 		if r.counted != counted || !req.Stage.includes(r) || !r.appliesTo(req) {
@@ -58,8 +59,8 @@ func (v *visit) take(req *Request, decision *limits.Decision) (err error) {
 	if err := v.list(v.route.rules, false, req); err != nil || len(v.charges) == 0 {
 		return err
 	}
-	if v.s.local {
-		*decision, err = v.s.store.Take(v.ctx, v.at(), v.charges)
+	if v.s.memory != nil {
+		err = v.s.memory.TakeInto(v.ctx, v.at(), v.charges, decision)
 	} else {
 		*decision, err = v.s.store.Take(v.ctx, v.s.clock.wall(), v.charges)
 		asked := v.now

@@ -57,7 +57,7 @@ type Shedder struct {
 	history history
 
 	contextual ContextObserver // the observer, if it wants to know the caller's context
-	local      bool            // the store is this process's memory: it takes no time, and goes by our clock
+	memory     *limits.Memory  // the store, if it is this process's memory: it takes no time, and goes by our clock
 
 	reloading sync.Mutex                                    // one Reload at a time, and none after Close; held before mu
 	followers []func(cfg Config) (commit func(), err error) // under reloading
@@ -175,7 +175,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	s.settings.Store(set)
 	s.health.Store(sampler)
 	s.contextual, _ = cfg.Observer.(ContextObserver)
-	_, s.local = store.(*limits.Memory)
+	s.memory, _ = store.(*limits.Memory)
 	s.visits.New = func() any { return s.newVisit() }
 	return s, nil
 }

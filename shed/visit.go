@@ -68,7 +68,7 @@ func sooner(a, b time.Duration) time.Duration {
 // end forgets the request, so that the pool keeps nothing of it alive.
 func (v *visit) end() {
 	if len(v.route.rules) > 0 {
-		clear(v.charges[:cap(v.charges)])
+		clear(v.charges)
 	}
 	v.ctx, v.route, v.slot, v.budget, v.lane, v.Client = nil, nil, nil, nil, nil, ""
 	v.s.visits.Put(v)
