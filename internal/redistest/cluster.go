@@ -29,7 +29,7 @@ const slots = 16384
 // hold the data. A master that dies is replaced within about two seconds.
 func Cluster(t testing.TB) *Nodes {
 	t.Helper()
-	n, err := newCluster(t.TempDir(), 1)
+	n, err := newCluster(t.TempDir(), 1, time.Second)
 	if n != nil {
 		t.Cleanup(n.kill)
 	}
@@ -39,11 +39,12 @@ func Cluster(t testing.TB) *Nodes {
 	return n
 }
 
-func newCluster(dir string, replicas int) (*Nodes, error) {
+// newCluster starts a cluster whose nodes take one that is silent for dead after a time.
+func newCluster(dir string, replicas int, dead time.Duration) (*Nodes, error) {
 	n := &Nodes{Nodes: make([]*Server, masters*(1+replicas)), ids: make([]string, masters*(1+replicas))}
 	var started errgroup
 	for i := range n.Nodes {
-		started.do(func() error { return n.start(i, filepath.Join(dir, "node-"+strconv.Itoa(i))) })
+		started.do(func() error { return n.start(i, filepath.Join(dir, "node-"+strconv.Itoa(i)), dead) })
 	}
 	err := started.wait()
 	if err == nil {
@@ -57,7 +58,7 @@ func newCluster(dir string, replicas int) (*Nodes, error) {
 }
 
 // start starts node i, alone for now, and gives a master its slots.
-func (n *Nodes) start(i int, dir string) error {
+func (n *Nodes) start(i int, dir string, dead time.Duration) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -65,8 +66,8 @@ func (n *Nodes) start(i int, dir string) error {
 	if err != nil {
 		return err
 	}
-	s, err := start(dir, []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port",
-		strconv.Itoa(bus), "--repl-diskless-sync-delay", "0", "--cluster-require-full-coverage", "no"})
+	s, err := start(dir, []string{"--cluster-enabled", "yes", "--cluster-node-timeout",
+		strconv.FormatInt(dead.Milliseconds(), 10), "--cluster-port", strconv.Itoa(bus), "--repl-diskless-sync-delay", "0", "--cluster-require-full-coverage", "no"})
 	if err != nil {
 		return err
 	}
@@ -82,10 +83,8 @@ func (n *Nodes) start(i int, dir string) error {
 
 // form makes the nodes meet, gives the replicas their masters, and waits until everybody knows.
 func (n *Nodes) form(replicas int) error {
-	for _, s := range n.Nodes[1:] {
-		if _, err := n.Nodes[0].do("CLUSTER", "MEET", "127.0.0.1", s.Port, s.bus); err != nil {
-			return err
-		}
+	if err := await("the meeting of all nodes", n.meet); err != nil {
+		return err
 	}
 	for i := range masters * replicas {
 		s, master := n.Nodes[masters+i], n.ids[i%masters]
@@ -97,23 +96,47 @@ func (n *Nodes) form(replicas int) error {
 			return err
 		}
 	}
-	for i, s := range n.Nodes {
-		err := await("a cluster that is ok at "+s.Addr, func() bool {
-			info, err := s.do("CLUSTER", "INFO")
-			nodes, err2 := s.do("CLUSTER", "NODES")
-			return err == nil && err2 == nil && strings.Contains(info, "cluster_state:ok") &&
-				strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots)) &&
-				strings.Count(nodes, "slave") == masters*replicas && strings.Count(nodes, "connected") == len(n.Nodes) &&
-				!strings.Contains(nodes, "disconnected")
-		})
-		if err == nil && i >= masters {
-			err = s.awaitLink()
-		}
-		if err != nil {
+	if err := n.awaitOK(replicas); err != nil {
+		return err
+	}
+	for _, s := range n.Nodes[masters:] {
+		if err := s.awaitLink(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// meet makes the first node meet those that it does not know, and reports whether it knows all. On a busy machine a handshake can
+// take longer than it may, and is forgotten then.
+func (n *Nodes) meet() bool {
+	nodes, err := n.Nodes[0].do("CLUSTER", "NODES")
+	if err != nil {
+		return false
+	}
+	for _, s := range n.Nodes[1:] {
+		if !strings.Contains(nodes, fmt.Sprintf(":%d@", s.Port)) {
+			_, _ = n.Nodes[0].do("CLUSTER", "MEET", "127.0.0.1", s.Port, s.bus) // is tried again
+		}
+	}
+	return strings.Count(nodes, " connected") == len(n.Nodes) && !strings.Contains(nodes, "handshake")
+}
+
+// awaitOK waits until all nodes, one after the other and at once, say that every slot is served. While the machine is busy one
+// can find others silent for a moment, and refuses everything meanwhile.
+func (n *Nodes) awaitOK(replicas int) error {
+	return await("a cluster that is ok at every node", func() bool {
+		for _, s := range n.Nodes {
+			info, err := s.do("CLUSTER", "INFO")
+			nodes, err2 := s.do("CLUSTER", "NODES")
+			if err != nil || err2 != nil || !strings.Contains(info, "cluster_state:ok") ||
+				!strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots)) || strings.Count(nodes, "slave") != masters*replicas ||
+				strings.Count(nodes, " connected") != len(n.Nodes) || strings.Contains(nodes, "fail") {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // errgroup runs functions at the same time and keeps the first error.

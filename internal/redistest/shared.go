@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -74,11 +75,13 @@ func SharedCluster(t testing.TB) *Nodes {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.cluster == nil {
-		n, err := newCluster(sharedDir(t), 0)
+		n, err := newCluster(sharedDir(t), 0, 30*time.Second) // nobody is replaced, so nobody need be taken for dead on a busy machine
 		if err != nil {
 			t.Fatal(err)
 		}
 		shared.cluster = n
+	} else if err := shared.cluster.awaitOK(0); err != nil {
+		t.Fatal(err)
 	}
 	return shared.cluster
 }
