@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,15 +16,32 @@ import (
 // process's own clock never goes back: what comes from before goes by.
 type onTime struct {
 	*Refusals
+	mu  sync.Mutex
 	now time.Time
 }
 
-func (o *onTime) Take(ctx context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
-	at := now.Truncate(time.Microsecond)
+// clock is the time that it was told last.
+func (o *onTime) clock() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.now
+}
+
+// goOn sets the clock, unless it would go back.
+func (o *onTime) goOn(at time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if at.Before(o.now) {
-		return o.inner.Take(ctx, now, charges)
+		return false
 	}
 	o.now = at
+	return true
+}
+
+func (o *onTime) Take(ctx context.Context, now time.Time, charges []limits.Charge) (limits.Decision, error) {
+	if !o.goOn(now.Truncate(time.Microsecond)) {
+		return o.inner.Take(ctx, now, charges)
+	}
 	return o.Refusals.Take(ctx, now, charges)
 }
 
@@ -37,7 +55,7 @@ func TestRefusalsKeepThePromises(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := &onTime{Refusals: r}
-		r.clock = func() time.Time { return o.now }
+		r.clock = o.clock
 		t.Cleanup(func() { hits.Add(r.hits.Load()) })
 		return o
 	})
