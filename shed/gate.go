@@ -122,8 +122,11 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 		g.grant(now, t)
 		return answer{}
 	}
-	a := g.Expire(now)
-	a.alsoWake(g.settle(now)) // who came before goes first
+	var a answer
+	if g.line.Len() > 0 { // who came before goes first
+		a = g.Expire(now)
+		a.alsoWake(g.settle(now))
+	}
 	if g.narrow(now, t.lane) {
 		t.reason = Overloaded
 		a.drain = g.drain()

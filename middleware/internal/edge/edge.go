@@ -119,7 +119,7 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 	v.Writer, v.Request = w, r
 	header := w.Header()
 	if e.pumpkin != nil {
-		header.Set("Pumpkin-Rev", e.pumpkin.Rev())
+		header["Pumpkin-Rev"] = []string{e.pumpkin.Rev()}
 		exposeFields(header, r, "Pumpkin-Rev")
 	}
 	seen := e.view.Load()
