@@ -2,6 +2,7 @@ package shed
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/health"
@@ -140,6 +141,10 @@ func (ls *lanes) tick(now time.Duration, limit, settled int, pressure scopedPres
 		ls.judge(now, l, settled)
 		l.peak = l.inFlight
 	}
+	slow := slices.ContainsFunc(ls.all, func(l *lane) bool { return l.pulse.slow })
+	for _, l := range ls.all {
+		l.pulse.held = slow
+	}
 }
 
 // narrowByHealth lets the pressure on what the route needs move its cap. What is fresh moves it, what is stale holds it, and
@@ -173,7 +178,8 @@ func (ls *lanes) judge(now time.Duration, l *lane, settled int) {
 	if p.slow || p.suspect(now) {
 		common, witnessed := ls.common(now, l)
 		p.common = common
-		slow := witnessed && (p.slow || p.suspect(now))
+		alike := common > 2 && p.slower() < 2*common // it is not this route, it is what all of them need
+		slow := witnessed && !alike && (p.slow || p.suspect(now))
 		if slow && !p.slow {
 			l.alarmed = now
 		}

@@ -82,6 +82,7 @@ func TestNoLaneIsNarrowedWithoutNeed(t *testing.T) {
 		{"overload", 1.5, func(*overload) {}, .36},
 		{"hiccups", .9, (*overload).hiccups, .005},
 		{"all are slow", .3, func(o *overload) { o.slower = slower{"*", 3, 10 * time.Second, 40 * time.Second} }, .005},
+		{"all are much slower, and asked for less", .12, func(o *overload) { o.slower = slower{"*", 5, 10 * time.Second, 50 * time.Second} }, .005},
 	} {
 		var asked, good, bare int
 		for seed := range uint64(3) {

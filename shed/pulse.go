@@ -20,8 +20,9 @@ import (
 //
 // The alarm ends when the evidence is gone: after some 40 requests of the usual time.
 //
-// The usual time is the mean of the last 256 requests, without those during an alarm. It doubles in five minutes of alarm: what is slow
-// for that long is what there is.
+// The usual time is the mean of the last 256 requests, without those during an alarm, its own or another route's: were all of them
+// slow, the others would take that for usual, and the first that was noticed would look slow beside them. It doubles in five minutes
+// of its own alarm: what is slow for that long is what there is.
 type pulse struct {
 	usual  float64 // ns; 0 while unknown
 	square float64 // the mean of the squares
@@ -36,6 +37,7 @@ type pulse struct {
 	common   float64 // how much slower everything is, this route not counted
 	evidence float64 // without what runs, above the least total so far; may be negative by what runs
 	slow     bool
+	held     bool // a route is slow, and is compared with what was usual here
 }
 
 const (
@@ -93,7 +95,7 @@ func (p *pulse) ended(now, took time.Duration, ok bool) {
 	if p.recent += (x - p.recent) / 16; p.n == 0 {
 		p.recent = x
 	}
-	if p.slow {
+	if p.slow || p.held {
 		return
 	}
 	if p.n >= pulseFirst {
