@@ -130,6 +130,9 @@ func (a *answer) send(w http.ResponseWriter, nginx bool) {
 		case status >= 500:
 			status = http.StatusTooManyRequests
 		}
+		if status == http.StatusTooManyRequests {
+			h.Set("X-Envoy-Ratelimited", "true") // else an Envoy further out may try again at once, by its retry policy
+		}
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(a.body.Bytes())

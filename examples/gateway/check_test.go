@@ -100,6 +100,9 @@ func TestEnvoyIsAnsweredInItsTerms(t *testing.T) {
 		if res.StatusCode != row.status || res.Header.Get("Spillway-Status") != row.meant || !strings.Contains(body, row.reason) {
 			t.Errorf("%d: %d %v %s", i, res.StatusCode, res.Header, body)
 		}
+		if limited := res.Header.Get("X-Envoy-Ratelimited"); (limited == "true") != (row.status == 429) {
+			t.Errorf("%d: X-Envoy-Ratelimited %q with %d", i, limited, res.StatusCode)
+		}
 	}
 }
 
