@@ -270,6 +270,47 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
+// TestWhatHasDrainedIsNotToldAfterAnOutage: when Redis is back another instance has used the balance, which makes of what is told
+// late something that was admitted just then. What time has paid for meanwhile is not told; what it has not is, all of it.
+func TestWhatHasDrainedIsNotToldAfterAnOutage(t *testing.T) {
+	const capacity = 100
+	for _, c := range []struct {
+		last, out time.Duration // when the last was admitted after the first, and how long Redis is away
+		want      int64
+	}{
+		{0, 1900 * time.Millisecond, capacity + 1}, // not yet: 100 tokens take 2 s
+		{0, 2200 * time.Millisecond, 1},
+		{200 * time.Millisecond, 2100 * time.Millisecond, capacity + 10 + 1}, // what came last has not drained, though the first has
+		{200 * time.Millisecond, 2500 * time.Millisecond, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newBooks()
+			a := asynchronous(t, s, AsyncConfig{Every: every})
+			p := async(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(50)})
+			mustTake(t, a, single(p, "k", 1))
+			settled()
+			s.set(away, false)
+			time.Sleep(every / 2) // what was asked for at first has drained
+			begin := time.Now()
+			if d := mustTake(t, a, single(p, "k", capacity)); !d.Allowed || d.Source != limits.FromAsync {
+				t.Fatalf("%+v by %v", d.Verdicts(), d.Source)
+			}
+			if time.Sleep(c.last); c.last > 0 {
+				if d := mustTake(t, a, single(p, "k", 10)); !d.Allowed || d.Source != limits.FromAsync {
+					t.Fatalf("%+v by %v", d.Verdicts(), d.Source)
+				}
+			}
+			time.Sleep(c.out - time.Since(begin))
+			s.set(nil, false)
+			mustTake(t, s, single(p, "k", 1)) // by another instance
+			a.round(time.Now())
+			if n := s.owed(p, "k"); n != c.want {
+				t.Errorf("last after %v, away for %v: %d are owed, want %d", c.last, c.out, n, c.want)
+			}
+		})
+	}
+}
+
 // TestALostAnswerIsNotSentAgain: what may have been counted is not counted twice.
 func TestALostAnswerIsNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -312,6 +353,7 @@ func TestWhatIsNotCountedHere(t *testing.T) {
 			"a delay":          {AsyncConfig{}, async(t, "p", limits.Delay{Rule: bucket, MaxWait: time.Second}), false},
 			"a queue":          {AsyncConfig{}, async(t, "p", limits.Delay{Rule: limits.LeakyBucket{Capacity: 9, Leak: limits.PerSecond(9)}, MaxWait: time.Second}), false},
 			"full too soon":    {AsyncConfig{}, async(t, "p", limits.TokenBucket{Capacity: 9, Refill: limits.PerSecond(100)}), false},
+			"full in time":     {AsyncConfig{}, async(t, "p", limits.TokenBucket{Capacity: 10, Refill: limits.PerSecond(100)}), true},
 			"too many balance": {AsyncConfig{MaxKeys: 1}, async(t, "p", bucket), false},
 		} {
 			c.cfg.Every = every

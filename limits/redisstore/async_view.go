@@ -24,9 +24,9 @@ type view struct {
 
 	unsent  int64          // was admitted here, and not told yet
 	took    int64          // when the first of that was, by the store's clock
+	last    time.Time      // when the last was, by our clock
 	sending int64          // is being told
 	began   int64          // from when on the store does not know of any of both
-	since   time.Time      // the same by our clock
 	alone   limits.Account // what would be owed had there been nothing else
 
 	charge [1]limits.Charge // is here so that nothing is allocated
@@ -69,7 +69,7 @@ func (w *view) decide(c *limits.Charge, now time.Time, effect limits.Effect, eve
 			w.until = time.Time{} // the store takes the balance over
 		}
 		w.policy = c.Policy
-		w.restart(w.time(now), now)
+		w.restart(w.time(now))
 	}
 	if !now.Before(w.until) {
 		return false
@@ -101,18 +101,19 @@ func (w *view) take(cost, at int64, now time.Time) {
 	if w.unsent == 0 {
 		w.took = at
 		if w.sending == 0 {
-			w.restart(at, now)
+			w.restart(at)
 		}
 	}
 	w.unsent += cost
+	w.last = now
 	w.alone.Owe(at, cost)
 }
 
 // restart counts what was not told as if all of it had been admitted at one time.
-func (w *view) restart(at int64, now time.Time) {
-	w.began, w.since = at, now
+func (w *view) restart(at int64) {
+	w.began = at
 	w.alone = w.policy.Account(0, 0, 0, nil)
-	w.alone.Owe(at, w.unsent)
+	w.alone.Owe(at, w.unsent+w.sending)
 }
 
 // time is the store's time, or a little before.
@@ -138,8 +139,8 @@ func (w *view) cancel(v *limits.Verdict, now time.Time) bool {
 func (w *view) tell(key string, since time.Time, now time.Time) *merging {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.unsent > 0 && now.Sub(w.since) > w.policy.Window() {
-		w.unsent = 0 // it would have drained
+	if w.unsent > 0 && now.Sub(w.last) > w.policy.Window() {
+		w.unsent = 0 // time has paid for all that was owed when the last was admitted
 	}
 	if w.unsent == 0 && w.used.Before(since) {
 		return nil
@@ -170,7 +171,7 @@ func (w *view) hear(m *merging, failed, sent bool, now time.Time, lasts time.Dur
 		w.now, w.at, w.until, w.n = m.now, now, now.Add(lasts), int64(n)
 	}
 	if w.unsent > 0 {
-		w.restart(w.time(now), now)
+		w.restart(w.time(now))
 	}
 }
 

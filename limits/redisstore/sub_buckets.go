@@ -97,7 +97,7 @@ func (s *SubBuckets) decide(ctx context.Context, now time.Time, charges []limits
 		}
 		n := int64(len(p.SubBuckets()))
 		if v.Reason == limits.OverLimit {
-			if v.RetryAfter = max(v.RetryAfter, surely(v)); len(waits) > i {
+			if v.RetryAfter = max(v.RetryAfter, surely(p, v.Cost)); len(waits) > i {
 				v.RetryAfter = max(v.RetryAfter, waits[i])
 			}
 		}
@@ -106,13 +106,14 @@ func (s *SubBuckets) decide(ctx context.Context, now time.Time, charges []limits
 	return d, nil
 }
 
-// surely is how long a part takes at most until a charge fits, whatever it owes.
-func surely(v *limits.Verdict) time.Duration {
-	m, drains := v.Policy.Meter()
+// surely is how long any part takes at most until a cost fits, whatever it owes.
+func surely(p *limits.Policy, cost int64) time.Duration {
+	parts := p.SubBuckets()
+	m, drains := parts[len(parts)-1].Meter() // none has a lower rate
 	if !drains {
 		return 0 // windows end at the same time
 	}
-	return time.Duration(ceil(v.Cost*m.Unit, m.Drain)) * m.Tick
+	return time.Duration(ceil(cost*m.Unit, m.Drain)) * m.Tick
 }
 
 // choose makes the i-th of parts that of another sub-bucket than not. Charges of one balance go to the same.

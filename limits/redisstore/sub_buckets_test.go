@@ -197,3 +197,96 @@ func TestPartsWithoutRedis(t *testing.T) {
 		}
 	})
 }
+
+// TestOneBalanceTwiceIsOnePart: two charges of the same balance are one decision about one part.
+func TestOneBalanceTwiceIsOnePart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := NewSubBuckets(newFake(t))
+		next := []int{0, 1, 1, 1}
+		s.pick = func(int) int { i := next[0]; next = next[1:]; return i }
+		p := inParts(t, "p", 4, limits.TokenBucket{Capacity: 20, Refill: limits.PerHour(1)})
+		d := mustTake(t, s, append(single(p, "k", 2), limits.Charge{Policy: p, Key: "k", Cost: 3}))
+		if !d.Allowed || d.At(0).Key != "k/0" || d.At(1).Key != "k/0" {
+			t.Errorf("%+v", d.Verdicts())
+		}
+		if d := mustTake(t, s, append(single(p, "k/0", 1), limits.Charge{Policy: p, Key: "other", Cost: 3})); d.Allowed || d.At(1).Taken != limits.NotTaken {
+			t.Errorf("5 of 5 are taken: %+v", d.Verdicts())
+		}
+		if d, err := s.Peek(context.Background(), time.Time{}, single(p, "other/1", 5)); err != nil || !d.Allowed {
+			t.Errorf("the refusal has charged the other: %+v, %v", d.Verdicts(), err)
+		}
+		if d := mustTake(t, s, single(p, "other/1", 5)); !d.Allowed {
+			t.Errorf("a Peek has charged: %+v", d.Verdicts())
+		}
+	})
+}
+
+// TestTheTimeOfAPartIsThatOfTheSlowest: where a rate cannot be divided exactly some parts have less of it.
+func TestTheTimeOfAPartIsThatOfTheSlowest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := NewSubBuckets(newFake(t))
+		p := inParts(t, "p", 7, limits.TokenBucket{Capacity: 8, Refill: limits.Rate{Amount: 8, Per: 17_000 * limits.Day}})
+		first, _ := p.SubBuckets()[0].Meter()
+		second, _ := p.SubBuckets()[6].Meter()
+		if first.Drain*second.Unit <= second.Drain*first.Unit {
+			t.Fatalf("the parts are equally fast: %+v, %+v", first, second)
+		}
+		mustTake(t, s, single(p, "k/0", 2))
+		d := mustTake(t, s, single(p, "k/0", 1))
+		own := time.Duration(ceil(first.Unit, first.Drain)) * first.Tick
+		if slow := time.Duration(ceil(second.Unit, second.Drain)) * second.Tick; d.Allowed || d.At(0).RetryAfter != slow || slow <= own {
+			t.Errorf("retry after %v, want %v, the other part takes %v", d.At(0).RetryAfter, slow, own)
+		}
+	})
+}
+
+// TestWindowsInParts end together, so that who comes then is served by any.
+func TestWindowsInParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := NewSubBuckets(newFake(t))
+		p := inParts(t, "p", 3, limits.FixedWindow{Quota: limits.PerMinute(10)})
+		for range 3 {
+			for i, want := range []int64{4, 3, 3} {
+				key := fmt.Sprint("/", i)
+				if d := mustTake(t, s, single(p, key, want)); !d.Allowed {
+					t.Fatalf("part %d: %+v", i, d.At(0))
+				}
+				if d := mustTake(t, s, single(p, key, 1)); d.Allowed || d.At(0).Remaining != 0 {
+					t.Fatalf("part %d holds more than its part: %+v", i, d.At(0))
+				}
+			}
+			d := mustTake(t, s, single(p, "", 1))
+			if d.Allowed {
+				t.Fatalf("all is taken: %+v", d.At(0))
+			}
+			time.Sleep(d.At(0).RetryAfter)
+		}
+	})
+}
+
+// TestPartsThatCannotBe: what is no decision about parts is not given back to any.
+func TestPartsThatCannotBe(t *testing.T) {
+	if _, err := NewSubBuckets(nil); err == nil {
+		t.Error("no store is accepted")
+	}
+	f := newFake(t)
+	s, _ := NewSubBuckets(f)
+	p := inParts(t, "p", 3, limits.FixedWindow{Quota: limits.PerMinute(10)})
+	var d limits.Decision
+	d.Allowed = true
+	d.Append(limits.Verdict{Policy: p, Key: "/3", Cost: 1, Taken: 1})
+	var e *Error
+	if err := s.Refund(context.Background(), time.Time{}, d); !errors.As(err, &e) || e.Kind != Malformed {
+		t.Errorf("a part that is none: %v", err)
+	}
+	for _, key := range []string{"", "k", "/", "k/x", "/-1", "k/3"} {
+		if part, n := partOf(p, key); part != nil || n != -1 || base(p, key) != key {
+			t.Errorf("%q names part %d", key, n)
+		}
+	}
+	for _, key := range []string{"/0", "k/2", "a/b/1"} {
+		if part, n := partOf(p, key); part != p.SubBuckets()[n] || base(p, key)+"/"+fmt.Sprint(n) != key {
+			t.Errorf("%q names part %d", key, n)
+		}
+	}
+}
