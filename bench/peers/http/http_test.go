@@ -27,7 +27,7 @@ func TestTheLoopbackComparison(t *testing.T) {
 	if err := loopback(&out, plan{rounds: 1, span: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "| "+own+" ") || !strings.Contains(out.String(), "Mark: ") {
+	if !strings.Contains(out.String(), "| "+own+" ") || !strings.Contains(out.String(), "| "+fieldsOnly+" ") || !strings.Contains(out.String(), "Mark: ") {
 		t.Errorf("something is missing:\n%s", out.String())
 	}
 }
