@@ -72,13 +72,6 @@ func (s *scene) check(c Check, holds bool) {
 	s.checks = append(s.checks, c)
 }
 
-// pending says of the last verdict that it is known to fail, and why. It leaves the exit code alone.
-func (s *scene) pending(why string) {
-	if c := &s.checks[len(s.checks)-1]; c.Status == judge.Fail {
-		c.Status, c.Note = judge.Pending, why
-	}
-}
-
 // of returns the attempts of some groups, all when none is named.
 func (s *scene) of(groups ...string) (some []shot) {
 	s.mu.Lock()

@@ -284,14 +284,13 @@ func slowAct() *act {
 			s.during("five times slower", from, to)
 			s.recovers(ctx, to, groups, "paying", "free")
 			s.served(.99, "paying")
-			s.pending("when all routes become slow at once the first that is noticed is taken for the only one and held to the places it usually needs, also that of paying clients; and the limits of two gateways take seconds to come down")
 			s.p99("paying", deadline)
 			s.told()
 			c, err := d.service.control("counts", nil)
 			if err != nil {
 				return err
 			}
-			s.expects("inside of the service at most", c.Longest <= 128, fmt.Sprint(c.Longest), "≤ 2 gateways × concurrency.max 64")
+			s.expects("inside of the service at most", c.Longest <= 24, fmt.Sprint(c.Longest), "≤ 2 gateways × concurrency.max 12")
 			for ctx.Err() == nil && told.up() && time.Since(to) < 45*time.Second {
 				pause(ctx, 200*time.Millisecond)
 			}

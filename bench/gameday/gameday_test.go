@@ -221,7 +221,7 @@ func TestTheReportSaysMinuteByMinuteWhatCustomersSaw(t *testing.T) {
 		{act: &act{name: "control"}, begin: begin, load: &load{shots: []shot{at(0, "paying", 0)}}},
 		{act: &act{name: "flood"}, begin: begin.Add(time.Minute), load: &load{shots: []shot{
 			at(1, "paying", 200), at(1, "paying", 503), at(1, "flood", 429), at(1, "flood", 0), at(2, "flood", 200), at(2, "partner", notCalled),
-		}}, checks: []Check{{What: "w", Measured: "m", Bound: "b", Status: judge.Pending}, {Status: judge.Pass}}},
+		}}, checks: []Check{{What: "w", Measured: "m", Bound: "b", Status: judge.Invalid}, {Status: judge.Pass}}},
 	}}
 	want := []minute{
 		{Clock: "0:00", Acts: "control"},
@@ -231,11 +231,11 @@ func TestTheReportSaysMinuteByMinuteWhatCustomersSaw(t *testing.T) {
 	if got := r.minutes(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := r.Trouble(); len(got) != 1 || got[0] != "PENDING flood: w: m (b)" {
+	if got := r.Trouble(); len(got) != 1 || got[0] != "INVALID flood: w: m (b)" {
 		t.Errorf("%q", got)
 	}
-	if got := r.section(r.scenes[1]).Status; got != judge.Pending {
-		t.Errorf("an act with a pending verdict is %s", got)
+	if got := r.section(r.scenes[1]).Status; got != judge.Invalid {
+		t.Errorf("an act with an invalid verdict is %s", got)
 	}
 }
 

@@ -95,7 +95,7 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	return pageTemplate.Execute(w, map[string]any{
 		"R": r, "Sections": sections, "Length": r.Length.Round(time.Second).String(), "Begin": r.Begin.UTC().Format("2006-01-02 15:04 MST"),
-		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Pending": r.Count(judge.Pending), "Invalid": r.Count(judge.Invalid), "Timeline": r.timeline(), "Minutes": r.minutes(),
+		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Invalid": r.Count(judge.Invalid), "Timeline": r.timeline(), "Minutes": r.minutes(),
 	})
 }
 
@@ -120,7 +120,7 @@ func (r *Report) section(s *scene) section {
 
 // gravity orders what verdicts come out as.
 func gravity(s judge.Status) int {
-	return slices.Index([]judge.Status{judge.Pass, judge.Pending, judge.Invalid, judge.Fail}, s)
+	return slices.Index([]judge.Status{judge.Pass, judge.Invalid, judge.Fail}, s)
 }
 
 // groupRows says for each group what became of what it asked for.
