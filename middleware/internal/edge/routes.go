@@ -3,6 +3,8 @@ package edge
 import (
 	"fmt"
 	"net/http"
+	"path"
+	"strings"
 
 	"github.com/spillway-go/spillway/shed"
 )
@@ -11,8 +13,24 @@ import (
 // wins" means here what it means in the application's own mux; nothing is ever served from it.
 type routes struct {
 	mux       *http.ServeMux
+	plain     map[plain]*route
 	byPattern map[string]*route
 	byName    map[string]*route
+}
+
+// plain is a pattern that is nothing but a method and a path. A request for just that needs no mux, which takes several times as long
+// to find it: nothing is more specific, unless some pattern names a host.
+type plain struct{ method, path string }
+
+// plainOf returns what pattern is if it is plain, and whether it names a host. Paths that could be written in another way too, or that
+// stand for all below them, are not plain.
+func plainOf(pattern string) (p plain, ok, hosted bool) {
+	method, rest, _ := strings.Cut(pattern, " ")
+	if rest == "" {
+		method, rest = "", method // for all methods
+	}
+	other := strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/")
+	return plain{method, rest}, method != "" && other == "" && len(rest) > 1 && path.Clean(rest) == rest, !strings.HasPrefix(rest, "/")
 }
 
 // route is what the edge needs to know about a shed.Route. It is a handler only to be found in the mux.
@@ -29,7 +47,8 @@ func (*route) ServeHTTP(http.ResponseWriter, *http.Request) {}
 var unmatched = &route{}
 
 func newRoutes(list []shed.Route) (*routes, error) {
-	t := &routes{http.NewServeMux(), make(map[string]*route), make(map[string]*route)}
+	t := &routes{http.NewServeMux(), make(map[plain]*route), make(map[string]*route), make(map[string]*route)}
+	someHosted := false
 	for _, r := range list {
 		entry := &route{r.Name, r.Exempt, r.LongLived > 0, http.CanonicalHeaderKey(r.CostHeader)}
 		t.byName[r.Name] = entry
@@ -40,6 +59,14 @@ func newRoutes(list []shed.Route) (*routes, error) {
 			return nil, fmt.Errorf("route %q: match %q: %w; write it as net/http does, e.g. \"POST /orders/{id}\"", r.Name, r.Match, err)
 		}
 		t.byPattern[r.Match] = entry
+		p, ok, hosted := plainOf(r.Match)
+		if ok {
+			t.plain[p] = entry
+		}
+		someHosted = someHosted || hosted
+	}
+	if someHosted {
+		t.plain = nil
 	}
 	// With a pattern that takes the rest, the mux need not find out which methods it might have allowed. It is in the way
 	// only where the configuration has one of its own.
@@ -64,6 +91,9 @@ func handle(mux *http.ServeMux, pattern string, entry *route) (err error) {
 func (t *routes) find(r *http.Request) *route {
 	if len(t.byPattern) == 0 {
 		return unmatched
+	}
+	if entry := t.plain[plain{r.Method, r.URL.Path}]; entry != nil && r.URL.RawPath == "" {
+		return entry
 	}
 	handler, pattern := t.mux.Handler(r)
 	if entry, ok := handler.(*route); ok {

@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -50,6 +52,45 @@ func TestRoutesAreFoundAsServeMuxFindsThem(t *testing.T) {
 		if r.Pattern != "" {
 			t.Errorf("%s %s: looking left the pattern %q on the request", row.method, row.target, r.Pattern)
 		}
+	}
+}
+
+// TestPlainRoutesAreThoseOfTheMux asks tables of random patterns about random requests, with the short way and without.
+func TestPlainRoutesAreThoseOfTheMux(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
+	short := 0
+	for range 2000 {
+		table, err := newRoutes(nil)
+		var list []shed.Route
+		hosts := [][]string{{""}, {"", "", "", "example.com", "other.com"}}[rng.IntN(2)]
+		for i := range 1 + rng.IntN(6) {
+			pattern := pick("", "GET ", "GET ", "POST ", "HEAD ", "CONNECT ", "GET  ", "GET\t") + pick(hosts...) +
+				pick("/", "/a", "/a/", "/a/b", "/a/{x}", "/{x}/b", "/{x...}", "/{$}", "/a/b/", "/a//b", "/a/../b", "/a%20b", "/a/{$}", "/b.c")
+			wider := append(list, shed.Route{Name: fmt.Sprint(i), Match: pattern, Exempt: rng.IntN(4) == 0})
+			if next, e := newRoutes(wider); e == nil { // others contradict each other
+				table, list = next, wider
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := *table
+		slow.plain = nil
+		for range 40 {
+			r := httptest.NewRequest(pick("GET", "POST", "HEAD", "CONNECT", "BREW"), pick("http://example.com", "http://other.com:80", "")+
+				pick("/", "/a", "/a/", "/a/b", "/a/b/", "/a//b", "/%61", "/a%2Fb", "/a%20b", "/a%2520b", "/x/b", "/a/./b", "/b", "/b.c", "/b.c?d=/a"), nil)
+			got, want := table.find(r), slow.find(r)
+			if got != want {
+				t.Fatalf("%v: %s %s is on route %q, want %q", list, r.Method, r.URL, got.name, want.name)
+			}
+			if table.plain[plain{r.Method, r.URL.Path}] != nil {
+				short++
+			}
+		}
+	}
+	if short < 100 {
+		t.Errorf("only %d requests were on plain routes", short)
 	}
 }
 
