@@ -98,7 +98,7 @@ func TestFiguresAreWhatTheySay(t *testing.T) {
 	}
 	day := &measure.Run{Phases: []measure.Phase{{Name: "load", End: measure.InMicros(48 * time.Second)}}, Series: measure.Series{Window: measure.InMicros(time.Second)}}
 	for i := range 48 {
-		day.Series.Points = append(day.Series.Points, measure.Point{Limit: 20 + 2*(i/24)})
+		day.Series.Points = append(day.Series.Points, measure.Point{Limit: 1 + i, MeanLimit: float64(20 + 2*(i/24))})
 	}
 	if got := drift(day); got < 0.0999 || got > 0.1001 {
 		t.Errorf("from 20 to 22: %v", got)

@@ -55,7 +55,8 @@ func recovered(at time.Duration, enough float64) func(*measure.Run) float64 {
 	}
 }
 
-// drift is how far the hourly means of the limit are apart, relative to their least.
+// drift is how far the hourly means of the limit are apart, relative to their least. They are means of a reading every second; a day
+// has a window every few minutes only, and a mean of so few single readings differs by a tenth by chance alone.
 func drift(r *measure.Run) float64 {
 	day := r.Picked(measure.Pick{Phase: "load"})[0]
 	points := r.Series.Windows(day.Start, day.End)
@@ -64,7 +65,7 @@ func drift(r *measure.Run) float64 {
 		part := points[len(points)*hour/24 : len(points)*(hour+1)/24]
 		sum := 0.0
 		for _, p := range part {
-			sum += float64(p.Limit)
+			sum += p.MeanLimit
 		}
 		lowest, highest = min(lowest, sum/float64(len(part))), max(highest, sum/float64(len(part)))
 	}

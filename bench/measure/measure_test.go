@@ -132,6 +132,18 @@ func TestADayTakesNoMoreMemoryThanAMinute(t *testing.T) {
 	}
 }
 
+func TestTheMeanLimitIsThatOfAllReadingsInAWindow(t *testing.T) {
+	r := NewRecorder(scenario(scenarios.Phase{Name: "p", For: 24 * time.Hour}), "none", "sim", 1, 1)
+	window := r.run.Series.Window.Duration()
+	for i, limit := range []int{20, 45, 25, 4} { // three in the first window, one in the next but one
+		r.Gauge([]time.Duration{0, time.Second, window - 1, 2 * window}[i], limit, 0, 0)
+	}
+	p := r.Finish().Series.Points
+	if p[0].MeanLimit != 30 || p[0].Limit != 25 || p[1].MeanLimit != 0 || p[2].MeanLimit != 4 {
+		t.Errorf("%+v", p[:3])
+	}
+}
+
 func TestRetriesAreAttemptsAndNotRequests(t *testing.T) {
 	r := NewRecorder(scenario(scenarios.Phase{Name: "p", For: time.Second}), "none", "sim", 1, 1)
 	r.Asked(0, 0, 0, false)

@@ -22,6 +22,8 @@ type Recorder struct {
 	clients  [][]Client      // by population; nil for those that change their identities
 	live     []liveWindow    // a ring of windows that answers still come for
 	lag      Latency
+	gauged   int // the window of the last Gauge
+	readings int // how many there have been in it
 }
 
 // liveWindow collects the latencies of a window until no answer can come for it any more.
@@ -179,6 +181,11 @@ func (r *Recorder) Gauge(now time.Duration, limit, waiting, inFlight int) {
 	if i := int(now / r.run.Series.Window.Duration()); i < len(r.run.Series.Points) {
 		p := &r.run.Series.Points[i]
 		p.Limit, p.Waiting, p.InFlight = limit, waiting, inFlight
+		if i != r.gauged {
+			r.gauged, r.readings = i, 0
+		}
+		r.readings++
+		p.MeanLimit += (float64(limit) - p.MeanLimit) / float64(r.readings)
 	}
 }
 

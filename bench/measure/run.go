@@ -94,6 +94,9 @@ type Point struct {
 	Limit    int             `json:"limit"`
 	Waiting  int             `json:"waiting"`
 	InFlight int             `json:"in_flight"`
+
+	// MeanLimit is the mean of all readings of the limit in the window, where Limit is one of many. It is not in result files.
+	MeanLimit float64 `json:"-"`
 }
 
 // Fine counts in short windows.
