@@ -92,8 +92,12 @@ func TestSomebodyMayBeRefusedWhileOthersHaveSome(t *testing.T) {
 		if d := mustTake(t, s, single(p, "/2", 2)); !d.Allowed {
 			t.Error("the refund is missing")
 		}
-		if d := mustTake(t, s, single(p, "/2", 1)); d.Allowed {
-			t.Error("the part named had nothing left")
+		asked = f.asked.Load()
+		if d := mustTake(t, s, single(p, "/2", 1)); d.Allowed || f.asked.Load() != asked+1 {
+			t.Error("the part named had nothing left, and no other is asked for it")
+		}
+		if d, err := s.Peek(context.Background(), time.Time{}, single(p, "fresh/0", 0)); err != nil || d.At(0).Remaining != 10 {
+			t.Errorf("3 in the first of 4 parts are at most 10: %+v, %v", d.Verdicts(), err)
 		}
 	})
 }
