@@ -82,6 +82,29 @@ func TestAQuickerServiceIsNoticedAndRaisesNothing(t *testing.T) {
 	}
 }
 
+// Just after a dip there are no other windows yet. A baseline that is too low by far makes the limit so, too, and near the floor no
+// dip corrects it.
+func TestOneQuickWindowByChanceIsNoQuickerService(t *testing.T) {
+	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
+	b.untilNoDipIsNear(e)
+	b.saturate(e, 50*time.Millisecond) // what ends just after a dip is left out
+	const short = 8 * time.Millisecond
+	quick := func(windows int) time.Duration {
+		e.past, e.win = history{}, window{opened: b.now}
+		for range windows * windowSamples {
+			b.now += windowTime / windowSamples
+			e.Observe(b.now, Sample{Latency: short, InFlight: e.Limit()})
+		}
+		return e.Status().Baseline
+	}
+	if got := quick(1); !nearly(got, b.service) {
+		t.Errorf("baseline %v after one window of 20 quick samples, want it to stay near %v", got, b.service)
+	}
+	if got := quick(3); got != short {
+		t.Errorf("baseline %v after three such windows, want %v: the service has become quicker", got, short)
+	}
+}
+
 func TestDipsAreRareAndShort(t *testing.T) {
 	e, b := build(t, Config{}), backend{slots: 16, service: 20 * time.Millisecond}
 	b.saturate(e, 30*time.Second)
