@@ -22,7 +22,8 @@ func (f forgetful) merge(ctx context.Context, all []*merging) error {
 }
 
 // play lets instances at each of which there is more or less to do share a bucket for ten seconds, and returns by how much
-// what was admitted was ever above capacity and rate.
+// what was admitted was ever above capacity and rate. It begins with the worst that can be: each has heard that the bucket is as good
+// as full, and then all take what they get for some seconds.
 func play(t *testing.T, seed uint64, faults bool, store func(*books, int) limits.Store, capacity, rate int64, n int) (worst int64) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 4))
@@ -36,8 +37,19 @@ func play(t *testing.T, seed uint64, faults bool, store func(*books, int) limits
 		begin, passed := time.Now(), int64(0)
 		var held []limits.Decision
 		busy, hardly := make([]int, n), false
+		for _, a := range all {
+			if mustTake(t, a, single(p, "k", 1)).Allowed {
+				passed++
+			}
+		}
 		for time.Since(begin) < 10*time.Second {
-			if random.IntN(50) == 0 {
+			switch e := time.Since(begin); {
+			case e < every+every/2:
+			case e < 3*time.Second:
+				for i := range busy {
+					busy[i] = 40
+				}
+			case random.IntN(50) == 0:
 				kind := random.IntN(3) // all take what they get, or hardly anything, or each as it comes
 				hardly = kind == 1
 				for i := range busy {
