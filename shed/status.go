@@ -1,6 +1,7 @@
 package shed
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,8 @@ type Status struct {
 	Routes []RouteStatus `json:"routes,omitempty"`
 	// Streams is how many permits were detached: streams on routes without a budget of their own.
 	Streams int `json:"streams"`
+	// Answers is what clients are told beside the decisions.
+	Answers AnswersStatus `json:"answers"`
 	// Reloads tells what became of new configurations.
 	Reloads ReloadStatus `json:"reloads"`
 	// Store tells how a store outside of the process is doing; nil if there is none, or it does not tell.
@@ -64,6 +67,15 @@ type Status struct {
 	BodiesCut int64 `json:"bodies_cut,omitempty"`
 	// RefundErrors counts refunds that the store could not make.
 	RefundErrors int64 `json:"refund_errors,omitempty"`
+}
+
+// AnswersStatus is Config.Answers as the middleware has it, which may hide more by a configuration of its own.
+type AnswersStatus struct {
+	// RateLimit says that responses tell what is left of quotas, HTML that browsers are refused with a page.
+	RateLimit bool `json:"rate_limit"`
+	HTML      bool `json:"html"`
+	// Legacy names the older fields that are sent too, or is "none".
+	Legacy string `json:"legacy"`
 }
 
 // RuleStatus counts what one rule decided.
@@ -144,6 +156,8 @@ func (s *Shedder) Status() Status {
 	s.counts.report(&st)
 	set := s.current()
 	st.Shadow = set.config.Shadow
+	told := set.config.Answers
+	st.Answers = AnswersStatus{RateLimit: !told.HideRateLimit, HTML: !told.NoHTML, Legacy: cmp.Or(told.Legacy, "none")}
 	for _, r := range set.rules {
 		st.Rules = append(st.Rules, r.status())
 	}

@@ -60,6 +60,7 @@
 //	spillway_memory_log_entries_max                      how many they can remember before they join times
 //	spillway_bodies_cut_total                            requests that ran and whose long body then came too slowly
 //	spillway_refund_errors_total                         refunds that the store could not make
+//	spillway_answers_info{rate_limit,legacy,html}        1, with what clients are told beside the decisions
 //	spillway_config_reloads_total{result}                new configurations since the start: applied, failed
 //	spillway_config_ok                                   0 while the newest configuration is one that was refused
 //	spillway_pumpkin_items{severity,origin}    what the public sees, with WatchPumpkin

@@ -103,6 +103,7 @@ var (
 	memoryLogFamily      = gauge("spillway_memory_log_entries", "Single charges that sliding logs in this process have room for.")
 	memoryMaxLogFamily   = gauge("spillway_memory_log_entries_max", "How many single charges they can remember; beyond that they join times, and allow less but never more.")
 
+	answersFamily     = gauge("spillway_answers_info", "Always 1, with what clients are told beside the decisions: the section answers of the configuration.", "rate_limit", "legacy", "html")
 	reloadsFamily     = counter("spillway_config_reloads_total", "New configurations since the start, by what became of them.", "result")
 	configOKFamily    = gauge("spillway_config_ok", "1 while the newest configuration is in force, 0 if it was refused and an older one is.")
 	wouldRefuseFamily = counter("spillway_would_refuse_total", "Admitted requests that would have been refused were they no shadows.", "reason")

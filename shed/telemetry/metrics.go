@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -250,6 +251,7 @@ func (r report) status(st *shed.Status) {
 		r.set(budgetFamily, float64(b.InUse), b.Route)
 		r.set(budgetMaxFamily, float64(b.Max), b.Route)
 	}
+	r.set(answersFamily, 1, strconv.FormatBool(st.Answers.RateLimit), st.Answers.Legacy, strconv.FormatBool(st.Answers.HTML))
 	r.set(reloadsFamily, float64(st.Reloads.Applied), "applied")
 	r.set(reloadsFamily, float64(st.Reloads.Failed), "failed")
 	r.set(configOKFamily, one(st.Reloads.OK))

@@ -277,3 +277,32 @@ func TestThePackageCommentListsEveryMetric(t *testing.T) {
 		t.Errorf("only %d metrics were described", n)
 	}
 }
+
+// What clients are told is in the status and in one line of the metrics, and follows a reload.
+func TestWhatClientsAreToldIsShown(t *testing.T) {
+	cfg := shed.Config{}
+	s, err := shed.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := telemetry.New()
+	m.Watch(s)
+	shows := func(want shed.AnswersStatus, line string) {
+		t.Helper()
+		if got := s.Status().Answers; got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		text := "# HELP spillway_answers_info Always 1, with what clients are told beside the decisions: the section answers of the configuration.\n" +
+			"# TYPE spillway_answers_info gauge\nspillway_answers_info" + line + " 1\n"
+		if err := testutil.CollectAndCompare(m, strings.NewReader(text), "spillway_answers_info"); err != nil {
+			t.Error(err)
+		}
+	}
+	shows(shed.AnswersStatus{RateLimit: true, HTML: true, Legacy: "none"}, `{html="true",legacy="none",rate_limit="true"}`)
+	cfg.Answers = shed.Answers{HideRateLimit: true, NoHTML: true, Legacy: "x_ratelimit_delta"}
+	if _, err := s.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	shows(shed.AnswersStatus{Legacy: "x_ratelimit_delta"}, `{html="false",legacy="x_ratelimit_delta",rate_limit="false"}`)
+}
