@@ -32,7 +32,7 @@ type question struct {
 	d       limits.Decision
 	refused *limits.Decision
 
-	// Of a question that waits at the desk: whose it is, and how it ends. Sent and gone are guarded by desk.mu.
+	// Of a question that waits in the batcher: whose it is, and how it ends. Sent and gone are guarded by batcher.mu.
 	ctx        context.Context
 	done       chan struct{} // has room for one
 	err        error

@@ -87,7 +87,7 @@ func (o Options) open(address string) (redis.UniversalClient, error) {
 		}
 		o.tune(tuned{&p.Username, &p.Password, &p.DialTimeout, &p.ReadTimeout, &p.WriteTimeout, &p.PoolTimeout, &p.PoolSize, &p.MinIdleConns, &p.MaxRetries, &p.DialerRetries})
 		p.ContextTimeoutEnabled, p.DisableIdentity = true, true
-		hush()
+		quietSentinels()
 		return redis.NewFailoverClient(p), nil
 	}
 	return nil, fmt.Errorf("the scheme %q is unknown; use redis, rediss, unix, redis+cluster or redis+sentinel", scheme)

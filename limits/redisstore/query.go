@@ -9,7 +9,7 @@ import (
 )
 
 // query is decisions about the same balances, in the order in which they were asked for, or one refund. There is one way to decide that knows
-// every rule, with a run of a script for each query, and one for most that is much faster: see bundle.
+// every rule, with a run of a script for each query, and one for most that is much faster: see batch.
 type query struct {
 	rows []*question // that differ in nothing but costs
 	take bool
@@ -19,7 +19,7 @@ type query struct {
 	again bool  // nothing was decided, for it has to be asked about in another way
 }
 
-// fast reports whether a bundle may try it: all rules are debts, each of a balance of its own.
+// fast reports whether a batch may try it: all rules are debts, each of a balance of its own.
 func (c *query) fast() bool {
 	q := c.rows[0]
 	return !c.slow && q.back == nil && q.debts && len(q.first) == len(q.charges) && len(q.charges) <= inline
@@ -104,9 +104,9 @@ func (s *Store) decideAll(ctx context.Context, queries ...*query) {
 
 // message asks about queries in one message.
 func (s *Store) message(ctx context.Context, queries []*query) {
-	bundles, slow := s.bundled(queries)
-	jobs := make([]*job, 0, len(bundles)+len(slow))
-	for _, b := range bundles {
+	batches, slow := s.batched(queries)
+	jobs := make([]*job, 0, len(batches)+len(slow))
+	for _, b := range batches {
 		b.fill(s)
 		jobs = append(jobs, &b.job)
 	}
@@ -114,12 +114,12 @@ func (s *Store) message(ctx context.Context, queries []*query) {
 		jobs = append(jobs, c.job(s))
 	}
 	s.perform(ctx, jobs)
-	for _, b := range bundles {
+	for _, b := range batches {
 		b.settle(s)
 	}
 	for i, c := range slow {
 		var reply []any
-		if reply, c.err = jobs[len(bundles)+i].list(); c.err == nil {
+		if reply, c.err = jobs[len(batches)+i].list(); c.err == nil {
 			c.err = c.read(s, reply)
 		}
 	}

@@ -15,7 +15,7 @@ const perRule = 7
 // rule is a policy's rule as the scripts are told it.
 type rule struct {
 	args   [perRule]any
-	debt   bool   // bundles know it
+	debt   bool   // batches know it
 	packed string // as they are told it
 	fault  error
 }
@@ -75,7 +75,7 @@ func compile(p *limits.Policy) *rule {
 	return r
 }
 
-// pack tells a debt to the script of bundles.
+// pack tells a debt to the script of batches.
 func pack(tag string, m *limits.Meter, tick int64) string {
 	b := append([]byte{byte(len(tag))}, tag...)
 	for _, n := range []int64{m.Drain, m.Unit, m.Bound, tick, m.Capacity} {

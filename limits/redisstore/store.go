@@ -43,7 +43,7 @@ type Store struct {
 	rules     sync.Map // *limits.Policy → *rule
 	ruleCount atomic.Int64
 
-	desk *desk // nil if nothing is to be sent together
+	batcher *batcher // nil if nothing is to be sent together
 
 	scattered atomic.Bool // it has turned out that keys live on several servers, though the client does not look like it
 
@@ -70,7 +70,7 @@ func New(client redis.UniversalClient, config Config) (*Store, error) {
 		config.Cluster = true
 	}
 	s := &Store{client: client, prefix: config.Prefix, cluster: config.Cluster}
-	s.desk = newDesk(s, !config.NoCoalescing, !config.NoPipelining)
+	s.batcher = newBatcher(s, !config.NoCoalescing, !config.NoPipelining)
 	return s, nil
 }
 
@@ -101,7 +101,7 @@ func (s *Store) Peek(ctx context.Context, now time.Time, charges []limits.Charge
 // Close waits for the calls that are on their way for several callers at once. It does not close the client. A closed store
 // still works, and sends each call alone.
 func (s *Store) Close() error {
-	s.desk.close()
+	s.batcher.close()
 	return nil
 }
 
@@ -136,8 +136,8 @@ func (s *Store) decide(ctx context.Context, op string, now time.Time, charges []
 
 // answer gets q answered.
 func (s *Store) answer(ctx context.Context, q *question, take bool) error {
-	if s.desk != nil {
-		return s.desk.ask(ctx, q, take)
+	if s.batcher != nil {
+		return s.batcher.ask(ctx, q, take)
 	}
 	return s.decideOne(ctx, q, take)
 }

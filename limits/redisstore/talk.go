@@ -11,11 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// hush keeps what go-redis says of sentinels from being said again and again: while none answers it writes some lines for every
-// try. Its logger is one for the whole program, so this is done when the first client of sentinels is opened and never again: a
-// program that sets its own afterwards keeps it, and one that brings its clients along is not concerned. Of a server and of a
-// cluster there is nothing to keep quiet, see dialAnew.
-var hush = sync.OnceFunc(func() {
+// quietSentinels keeps what go-redis says of sentinels from being said again and again: while none answers it writes some lines
+// for every try. Its logger is one for the whole program, so this is done when the first client of sentinels is opened and never
+// again: a program that sets its own afterwards keeps it, and one that brings its clients along is not concerned. Of a server and of
+// a cluster there is nothing to keep quiet, see dialAnew.
+var quietSentinels = sync.OnceFunc(func() {
 	out := log.New(os.Stderr, "redis: ", log.LstdFlags)
 	redis.SetLogger(&terse{say: func(text string) { out.Print(text) }})
 })

@@ -28,7 +28,7 @@ func TestABundleIsDecisionsOneAfterTheOther(t *testing.T) {
 		limits.Delay{Rule: limits.TokenBucket{Capacity: 5, Refill: limits.PerSecond(3)}, MaxWait: 3 * time.Second}, // lends
 		limits.Delay{Rule: limits.LeakyBucket{Capacity: 9, Leak: limits.PerSecond(3)}, MaxWait: 2 * time.Second},   // a queue
 		limits.TokenBucket{Capacity: 0, Refill: limits.PerSecond(1)},
-		limits.FixedWindow{Quota: limits.PerSecond(20)}, // not for bundles
+		limits.FixedWindow{Quota: limits.PerSecond(20)}, // not for batches
 	}
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -39,7 +39,7 @@ func TestABundleIsDecisionsOneAfterTheOther(t *testing.T) {
 		now := time.Date(2026, 5, 1, 10, 0, 0, 123_000, time.UTC)
 		policies := make([]*limits.Policy, 4)
 		for i := range policies {
-			policies[i] = policy(t, fmt.Sprintf("bundle %d.%d", seed, i), rules[r.IntN(len(rules))])
+			policies[i] = policy(t, fmt.Sprintf("batch %d.%d", seed, i), rules[r.IntN(len(rules))])
 		}
 		for step := range 30 {
 			if r.IntN(5) == 0 {
@@ -115,7 +115,7 @@ func someQueries(t *testing.T, s *Store, r *rand.Rand, now time.Time, policies [
 	return queries
 }
 
-// TestOneWrongKeyConcernsNobodyElse: in a bundle with what is somebody else's, whatever its type, the others are decided.
+// TestOneWrongKeyConcernsNobodyElse: in a batch with what is somebody else's, whatever its type, the others are decided.
 func TestOneWrongKeyConcernsNobodyElse(t *testing.T) {
 	client := redistest.Shared(t)
 	s := open(t, client, Config{})
@@ -143,7 +143,7 @@ func TestOneWrongKeyConcernsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestAClusterInDisguise: keys of different servers go apart when the first bundle is refused, and nothing is charged twice.
+// TestAClusterInDisguise: keys of different servers go apart when the first batch is refused, and nothing is charged twice.
 func TestAClusterInDisguise(t *testing.T) {
 	s := open(t, struct{ redis.UniversalClient }{redistest.SharedCluster(t).Client(t)}, Config{})
 	p := policy(t, "p", limits.TokenBucket{Capacity: 5, Refill: limits.PerDay(1)})
@@ -168,8 +168,8 @@ func TestAClusterInDisguise(t *testing.T) {
 	}
 }
 
-// FuzzBundleAnswer reads anything as the answer to a bundle.
-func FuzzBundleAnswer(f *testing.F) {
+// FuzzBatchAnswer reads anything as the answer to a batch.
+func FuzzBatchAnswer(f *testing.F) {
 	p, err := limits.NewPolicy("fuzz", limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)})
 	if err != nil {
 		f.Fatal(err)
@@ -188,7 +188,7 @@ func FuzzBundleAnswer(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b := bundle{queries: []*query{{rows: []*question{q}, take: take}}}
+		b := batch{queries: []*query{{rows: []*question{q}, take: take}}}
 		b.fill(s)
 		cmd := texts{redis.NewStringSliceCmd(ctx)}
 		cmd.SetVal(strings.Split(answer, "\n"))

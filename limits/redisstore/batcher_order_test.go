@@ -29,7 +29,7 @@ func TestWhoComesFirstIsGrantedFirst(t *testing.T) {
 			}
 			got[i] = d
 		})
-		wait.Until(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+		wait.Until(t, "it waits", func() bool { return s.batcher.waiting() == i+1 })
 	}
 	open()
 	all.Wait()
@@ -65,12 +65,12 @@ func TestWhoLeavesInTimeIsNotCharged(t *testing.T) {
 				t.Errorf("left in time: %v", err)
 			}
 		})
-		wait.Until(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+		wait.Until(t, "it waits", func() bool { return s.batcher.waiting() == i+1 })
 	}
 	leave()
 	all.Wait()
 	open()
-	wait.Until(t, "the first call is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	wait.Until(t, "the first call is back", func() bool { s.batcher.mu.Lock(); defer s.batcher.mu.Unlock(); return s.batcher.inFlight == 0 })
 	if d, err := s.Take(ctx, time.Time{}, one(p, "k", 1)); err != nil || d.At(0).Remaining != 8 {
 		t.Errorf("remaining %d, %v; want 8", d.At(0).Remaining, err)
 	}
@@ -86,14 +86,14 @@ func TestWhoLeavesInTimeIsNotCharged(t *testing.T) {
 		_, err := s.Take(leaving, time.Time{}, one(p, "k", 1))
 		wants(t, err, Cancelled, "may have been carried out")
 	})
-	wait.Until(t, "it waits", func() bool { return s.desk.waiting() == 1 })
+	wait.Until(t, "it waits", func() bool { return s.batcher.waiting() == 1 })
 	second := g.closeBehind()
 	wait.Until(t, "the second call is on its way", func() bool { return g.sent() == 1 })
 	leave()
 	wait.Until(t, "it has left", func() bool {
-		s.desk.mu.Lock()
-		defer s.desk.mu.Unlock()
-		for _, h := range s.desk.heads {
+		s.batcher.mu.Lock()
+		defer s.batcher.mu.Unlock()
+		for _, h := range s.batcher.heads {
 			for _, w := range h.waiters {
 				if w.gone {
 					return true
@@ -106,7 +106,7 @@ func TestWhoLeavesInTimeIsNotCharged(t *testing.T) {
 	all.Wait()
 }
 
-// TestCallsGoTogether: calls about different balances that come while all lanes are taken are one message.
+// TestCallsGoTogether: calls about different balances that come while as many messages are on their way as may be are one message.
 func TestCallsGoTogether(t *testing.T) {
 	s, p, g, open := heldDesk(t, Config{})
 	var all sync.WaitGroup
@@ -117,18 +117,18 @@ func TestCallsGoTogether(t *testing.T) {
 			}
 		})
 	}
-	for i := 1; i < lanes; i++ {
-		take(fmt.Sprint("lane", i))
+	for i := 1; i < mostInFlight; i++ {
+		take(fmt.Sprint("busy", i))
 		wait.Until(t, "it is on its way", func() bool { return g.sent() == i+1 })
 	}
 	for i := range 20 {
 		take(fmt.Sprint("key", i))
-		wait.Until(t, "it waits", func() bool { return s.desk.waiting() == i+1 })
+		wait.Until(t, "it waits", func() bool { return s.batcher.waiting() == i+1 })
 	}
 	open()
 	all.Wait()
-	if n := g.sent(); n > lanes+1 {
-		t.Errorf("%d messages, want %d", n, lanes+1)
+	if n := g.sent(); n > mostInFlight+1 {
+		t.Errorf("%d messages, want %d", n, mostInFlight+1)
 	}
 }
 
@@ -194,11 +194,11 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestPeeksAndRefundsShareMessages: whatever comes while all lanes are taken is one message.
+// TestPeeksAndRefundsShareMessages: whatever comes while as many messages are on their way as may be is one message.
 func TestPeeksAndRefundsShareMessages(t *testing.T) {
 	s, p, g, open := heldDesk(t, Config{})
 	open()
-	wait.Until(t, "the lane is free", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
+	wait.Until(t, "nothing is in flight", func() bool { s.batcher.mu.Lock(); defer s.batcher.mu.Unlock(); return s.batcher.inFlight == 0 })
 	var taken []limits.Decision
 	for i := range 10 {
 		d, err := s.Take(ctx, time.Time{}, one(p, fmt.Sprint("back", i), 4))
@@ -213,8 +213,8 @@ func TestPeeksAndRefundsShareMessages(t *testing.T) {
 	taken = taken[:9]
 	open = g.close()
 	var all sync.WaitGroup
-	for i := range lanes {
-		all.Go(func() { _, _ = s.Take(ctx, time.Time{}, one(p, fmt.Sprint("lane", i), 1)) })
+	for i := range mostInFlight {
+		all.Go(func() { _, _ = s.Take(ctx, time.Time{}, one(p, fmt.Sprint("busy", i), 1)) })
 		wait.Until(t, "it is on its way", func() bool { return g.sent() == i+1 })
 	}
 	leaving, leave := context.WithCancel(ctx)
@@ -235,12 +235,12 @@ func TestPeeksAndRefundsShareMessages(t *testing.T) {
 			}
 		})
 	}
-	wait.Until(t, "all wait", func() bool { return s.desk.waiting() == 18 })
+	wait.Until(t, "all wait", func() bool { return s.batcher.waiting() == 18 })
 	leave()
 	wait.Until(t, "one has left", func() bool {
-		s.desk.mu.Lock()
-		defer s.desk.mu.Unlock()
-		for _, p := range s.desk.ready {
+		s.batcher.mu.Lock()
+		defer s.batcher.mu.Unlock()
+		for _, p := range s.batcher.ready {
 			if p.waiters[0].gone {
 				return true
 			}
@@ -249,9 +249,9 @@ func TestPeeksAndRefundsShareMessages(t *testing.T) {
 	})
 	open()
 	all.Wait()
-	wait.Until(t, "all is back", func() bool { s.desk.mu.Lock(); defer s.desk.mu.Unlock(); return s.desk.flying == 0 })
-	if n := g.sent(); n > lanes+1 {
-		t.Errorf("%d messages, want %d", n, lanes+1)
+	wait.Until(t, "all is back", func() bool { s.batcher.mu.Lock(); defer s.batcher.mu.Unlock(); return s.batcher.inFlight == 0 })
+	if n := g.sent(); n > mostInFlight+1 {
+		t.Errorf("%d messages, want %d", n, mostInFlight+1)
 	}
 	for i := range taken {
 		if d, err := s.Peek(ctx, time.Time{}, one(p, fmt.Sprint("back", i), 1)); err != nil || d.At(0).Remaining != 9 {

@@ -176,8 +176,8 @@ func (g *gate) sent() int {
 	return len(g.calls)
 }
 
-// waiting returns how many decisions are at the desk and not on their way.
-func (d *desk) waiting() (n int) {
+// waiting returns how many decisions are in the batcher and not on their way.
+func (d *batcher) waiting() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range d.ready {

@@ -9,12 +9,12 @@ import (
 	"github.com/spillway-go/spillway/limits"
 )
 
-// bundle is queries that one run of a script decides, which costs Redis less than half of what a run for each would. The
+// batch is queries that one run of a script decides, which costs Redis less than half of what a run for each would. The
 // script is for debts alone, which most balances are, and gives up any whose rule has changed since, or that are none: that is
 // seen in the answer.
 //
 // The answer is each balance as it was found, in the very bytes that Redis keeps, and this process works out the verdicts.
-type bundle struct {
+type batch struct {
 	queries []*query
 	blocks  []block
 	job     job
@@ -26,21 +26,21 @@ type block struct {
 	from, to int
 }
 
-//go:embed script/bundle.lua
-var bundleText string
+//go:embed script/batch.lua
+var batchText string
 
-var bundles = newScript(bundleText)
+var batches = newScript(batchText)
 
-// bundled makes bundles of those queries that are fast, and returns the others too.
-func (s *Store) bundled(queries []*query) (made []*bundle, others []*query) {
-	var last *bundle
+// batched makes batches of those queries that are fast, and returns the others too.
+func (s *Store) batched(queries []*query) (made []*batch, others []*query) {
+	var last *batch
 	for _, c := range queries {
 		if !c.fast() {
 			others = append(others, c)
 			continue
 		}
 		if last == nil || s.apart() || last.queries[0].rows[0].now != c.rows[0].now {
-			last = new(bundle)
+			last = new(batch)
 			made = append(made, last)
 		}
 		last.queries = append(last.queries, c)
@@ -49,7 +49,7 @@ func (s *Store) bundled(queries []*query) (made []*bundle, others []*query) {
 }
 
 // settle leaves in each query how it went.
-func (b *bundle) settle(s *Store) {
+func (b *batch) settle(s *Store) {
 	err := b.job.err
 	if len(b.queries) > 1 && has(err, "CROSSSLOT") { // a cluster behind a client that does not look like one; nothing has happened
 		s.scattered.Store(true)
@@ -71,7 +71,7 @@ func (b *bundle) settle(s *Store) {
 func (s *Store) apart() bool { return s.cluster || s.scattered.Load() }
 
 // fill sets the arguments.
-func (b *bundle) fill(s *Store) {
+func (b *batch) fill(s *Store) {
 	args := make([]any, 3, 5+len(b.queries))
 	var runs []byte
 	last := 0 // where the last run begins
@@ -100,7 +100,7 @@ func (b *bundle) fill(s *Store) {
 	if now := b.queries[0].rows[0].now; now != "" {
 		args = append(args, now)
 	}
-	b.job = job{script: bundles, keys: keys, args: args, texts: true}
+	b.job = job{script: batches, keys: keys, args: args, texts: true}
 }
 
 // appendRun appends a run of one decision, as the script takes it apart.
@@ -134,7 +134,7 @@ func oneMore(run, next []byte) bool {
 }
 
 // read works out the decisions from the answer, and holds them against what the script did.
-func (b *bundle) read() error {
+func (b *batch) read() error {
 	reply, err := b.job.strings()
 	if err != nil {
 		return err
