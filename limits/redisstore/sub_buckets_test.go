@@ -206,9 +206,12 @@ func TestPartsWithoutRedis(t *testing.T) {
 func TestOneBalanceTwiceIsOnePart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := NewSubBuckets(newFake(t))
-		next := []int{0, 1, 1, 1}
+		next := []int{2, 3, 0, 1, 1, 1}
 		s.pick = func(int) int { i := next[0]; next = next[1:]; return i }
 		p := inParts(t, "p", 4, limits.TokenBucket{Capacity: 20, Refill: limits.PerHour(1)})
+		if d := mustTake(t, s, append(single(p, "a", 1), limits.Charge{Policy: p, Key: "b", Cost: 1})); d.At(0).Key != "a/2" || d.At(1).Key != "b/3" {
+			t.Errorf("two balances of one policy: %+v", d.Verdicts())
+		}
 		d := mustTake(t, s, append(single(p, "k", 2), limits.Charge{Policy: p, Key: "k", Cost: 3}))
 		if !d.Allowed || d.At(0).Key != "k/0" || d.At(1).Key != "k/0" {
 			t.Errorf("%+v", d.Verdicts())
