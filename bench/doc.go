@@ -23,7 +23,7 @@
 //	D             deadline: an answer counts only within D of its scheduled time
 //	asked         what the schedule says; sent is what left the generator, lag how much later than scheduled
 //	latency       from the scheduled time, so that a server that stalls cannot hide it (no coordinated omission)
-//	goodput       answers within D, per second
+//	goodput       answers within D, as a share of what was asked or, if that is less, of C
 //	admitted      answers and timeouts: refusals are quick and would flatter every percentile
 //	arm           what stands in front of the app: none, a static limit, or spillway
 //	control       a row that must come out badly for an arm without protection, or the scenario proves nothing

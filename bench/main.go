@@ -67,6 +67,7 @@ func dispatch(ctx context.Context, args []string, out, log io.Writer) int {
 	for _, c := range commands {
 		fmt.Fprintf(log, "  %-8s %s\n", c.name, c.about)
 	}
+	fmt.Fprint(log, columns)
 	if len(args) > 0 {
 		return exitPass
 	}

@@ -50,6 +50,17 @@ func TestWrongUsageIsOneLineAndTwo(t *testing.T) {
 	}
 }
 
+func TestEveryColumnOfTheTableIsExplainedBelowIt(t *testing.T) {
+	var out strings.Builder
+	printRuns(&out, []*measure.Run{{}})
+	table, _, _ := strings.Cut(out.String(), "\n")
+	for _, column := range []string{"arm", "level", "ok", "late", "shed", "timeout", "goodput", "lag"} {
+		if !strings.Contains(table, column) || !strings.Contains(out.String(), column+":") {
+			t.Errorf("%s is not explained:\n%s", column, out.String())
+		}
+	}
+}
+
 func TestAServerThatIsNotThereIsOneLineAndThree(t *testing.T) {
 	for _, args := range []string{"run -target http://127.0.0.1:1", "run -scenario preproduction -target http://127.0.0.1:1"} {
 		code, _, log := bench(t.Context(), strings.Fields(args)...)

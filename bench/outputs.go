@@ -124,6 +124,13 @@ func printAgreements(w io.Writer, all []results.Agreement) {
 	t.Flush()
 }
 
+// columns explains the table of runs, below each one and in the help.
+const columns = `arm: who decides (none, static, spillway; target is a server of yours). level: offered load, in multiples of what the app can do; of a
+target, of the highest -rate. ok: answered in time; late: too late for its client; shed: refused, 429 and 503 together; timeout: no answer.
+goodput: what was ok, as a share of what was asked or, if that is less, of what the app can do. p50, p99: of what was admitted.
+lag: how late the generator itself was; a run in which it matters is INVALID.
+`
+
 // printRuns prints one line for each run.
 func printRuns(w io.Writer, runs []*measure.Run) {
 	if len(runs) == 0 {
@@ -139,6 +146,7 @@ func printRuns(w io.Writer, runs []*measure.Run) {
 			judge.Goodput(r, measure.Pick{}), msOf(s.Admitted.Quantile(.5)), msOf(s.Admitted.Quantile(.99)), msOf(r.Generator.LagP99.Duration()))
 	}
 	t.Flush()
+	fmt.Fprint(w, columns)
 	for _, r := range runs {
 		if r.Invalid != "" {
 			fmt.Fprintf(w, "INVALID %s %s: %s\n", r.Scenario, r.Mode+"/"+r.Arm, r.Invalid)

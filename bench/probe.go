@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func (r *runFlags) probe(ctx context.Context, s *scenarios.Scenario, out io.Writ
 	file := &results.File{Command: "run", Env: results.ReadEnv(), Settings: map[string]string{"scenario": s.ID}}
 	name := fmt.Sprintf("bench-%d-", time.Now().UnixNano())
 	real := &probe.Real{Method: r.adhoc.method, Path: r.adhoc.path, Body: r.adhoc.body, Timeout: 5 * time.Second}
-	targets := []*probe.Target{{Asker: real, Arm: judge.Target, Mode: "remote", Real: true, Name: name}}
+	targets := []*probe.Target{{Asker: real, Arm: judge.Target, Mode: "remote", Real: true, Single: r.target2 == "", Name: name}}
 	if r.target == "" {
 		targets = nil
 		for _, arm := range chosen(r.arms, s) {
@@ -82,10 +83,12 @@ func (r *runFlags) probe(ctx context.Context, s *scenarios.Scenario, out io.Writ
 	}
 	for _, t := range targets {
 		verdicts, err := probe.Run(ctx, s, t)
-		if err != nil {
-			return exitInvalid, err
-		}
 		file.Verdicts = append(file.Verdicts, verdicts...)
+		if err != nil {
+			file.Partial = true
+			code, failed := conclude(file, &r.outputs, out)
+			return code, errors.Join(err, failed)
+		}
 	}
 	return conclude(file, &r.outputs, out)
 }

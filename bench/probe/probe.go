@@ -7,7 +7,9 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/spillway-go/spillway/bench/judge"
@@ -40,6 +42,8 @@ type Target struct {
 	Mode  string
 	// Real says that the answers take time, so that bounds have to allow for it.
 	Real bool
+	// Single says that there is no second server: the first is asked in its place, and the verdict says so.
+	Single bool
 	// Name makes clients' names unique, so that a server that was probed before meets new ones.
 	Name string
 }
@@ -55,6 +59,12 @@ type result struct {
 	off, low, high int64
 }
 
+// The name of the check that wants a second server, and of what is left of it without one.
+const (
+	twoServers = "two servers and one last token"
+	oneServer  = "one server and one last token"
+)
+
 var checks = []check{
 	{
 		"a burst on a full bucket", "Requests that were let through at once beyond the quota (fewer, below 0).",
@@ -67,21 +77,35 @@ var checks = []check{
 		steady,
 	},
 	{
-		"two servers and one last token", "How many of two requests at the same instant got the one last token, beyond one.",
+		twoServers, "How many of two requests at the same instant got the one last token, beyond one.",
 		"The servers have to share their state, and take a token in one atomic step.",
 		lastToken,
 	},
 }
 
-// Run makes all checks. The errors say that the target could not be asked.
+// Run makes all checks. A check that came to no judgement is an invalid verdict. The errors say that the target could not be asked;
+// what was found before is returned with them.
 func Run(ctx context.Context, s *scenarios.Scenario, t *Target) ([]judge.Verdict, error) {
 	var all []judge.Verdict
 	for _, c := range checks {
+		if c.name == twoServers && t.Single {
+			c.name, c.try = oneServer, "The server has to take a token in one atomic step."
+		}
 		r, err := c.run(ctx, t, s.Probe)
+		if slow, ok := errors.AsType[*tooSlow](err); ok {
+			v := verdict(s, t, &c, result{})
+			v.Status, v.Note, v.Seeds = judge.Invalid, slow.Error(), 0
+			all = append(all, v)
+			continue
+		}
 		if err != nil {
 			return all, fmt.Errorf("bench: %s: %w", c.name, err)
 		}
-		all = append(all, verdict(s, t, &c, r))
+		v := verdict(s, t, &c, r)
+		if c.name == oneServer && v.Status == judge.Pass {
+			v.Note = "only one server was asked; name the second one with -target2"
+		}
+		all = append(all, v)
 	}
 	return all, nil
 }
@@ -152,13 +176,32 @@ func steady(ctx context.Context, t *Target, q *scenarios.Probe) (result, error) 
 	return result{ok - due, -2 - due/50, 1 + t.brought(q, last-first-streamTime)}, nil
 }
 
-// rounds is how often the last token is fought for.
-const rounds = 20
+// How often the last token is fought for, and how often a target may be too slow for that before it is given up.
+const (
+	rounds   = 20
+	patience = 3
+)
+
+// tooSlow says that a round takes longer than a token needs to come back, so that a second one may pass by right.
+type tooSlow struct {
+	rounds           int
+	quickest, refill time.Duration
+	asked            int64
+}
+
+func (e *tooSlow) Error() string {
+	return fmt.Sprintf("too slow to be judged: %d requests took %v at best, in %d rounds, and a token comes back after %v; "+
+		"ask a lighter path (-path), or lower the rate of this server's rule for the test, and -refill with it",
+		e.asked, e.quickest.Round(time.Millisecond), e.rounds, e.refill)
+}
 
 // lastToken leaves one token and lets two servers ask for it at the same instant.
 func lastToken(ctx context.Context, t *Target, q *scenarios.Probe) (result, error) {
-	worst, valid := int64(0), 0
+	worst, valid, quickest := int64(0), 0, time.Duration(math.MaxInt64)
 	for n := range rounds {
+		if n >= patience && valid == 0 {
+			return result{}, &tooSlow{rounds: n, quickest: quickest, refill: time.Second / time.Duration(q.Refill), asked: q.Capacity + 1}
+		}
 		client := fmt.Sprint(t.Name, "last", n)
 		asks := repeat(0, int(q.Capacity)-1, client)
 		asks = append(asks, Ask{At: time.Millisecond, Client: client}, Ask{At: time.Millisecond, Server: 1, Client: client})
@@ -167,6 +210,7 @@ func lastToken(ctx context.Context, t *Target, q *scenarios.Probe) (result, erro
 			return result{}, err
 		}
 		_, first, last := count(answers)
+		quickest = min(quickest, last-first)
 		if t.brought(q, last-first) > 0 {
 			continue // it took so long that a second token may have come back
 		}
@@ -175,9 +219,6 @@ func lastToken(ctx context.Context, t *Target, q *scenarios.Probe) (result, erro
 		if off := got - 1; off*off > worst*worst {
 			worst = off
 		}
-	}
-	if valid == 0 {
-		return result{}, fmt.Errorf("the answers take longer than a token needs to come back (%v); this target is too slow to be asked", time.Second/time.Duration(q.Refill))
 	}
 	return result{worst, 0, 0}, nil
 }

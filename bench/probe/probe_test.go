@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +119,52 @@ func TestRealServersAreToldApart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOneServerIsNotSoldAsTwo holds that a row says how many servers it asked.
+func TestOneServerIsNotSoldAsTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, single := range []bool{false, true} {
+			asker := &Real{Servers: servers(t, true, 20, 10)[:2], Method: "GET", Path: "/", Timeout: time.Second}
+			if single {
+				asker.Servers = asker.Servers[:1]
+			}
+			rows, err := Run(t.Context(), scenario, &Target{Asker: asker, Arm: judge.Target, Mode: "remote", Real: true, Single: single})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := rows[len(rows)-1]
+			if last.Status != judge.Pass || (last.Name == oneServer) != single || strings.Contains(last.Note, "-target2") != single {
+				t.Errorf("single %v: %+v", single, last)
+			}
+		}
+	})
+}
+
+// slow answers after a while, as many requests at once as there are.
+type slow struct{ load.Sender }
+
+func (s slow) Send(ctx context.Context, shot *load.Shot) load.Answer {
+	time.Sleep(150 * time.Millisecond)
+	return s.Sender.Send(ctx, shot)
+}
+
+// TestASlowServerKeepsTheVerdictsThatItEarned: two checks can allow for the time that answers take, the third cannot and says so.
+func TestASlowServerKeepsTheVerdictsThatItEarned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asker := &Real{Servers: []load.Sender{slow{servers(t, true, 20, 10)[0]}}, Method: "GET", Path: "/", Timeout: time.Second}
+		rows, err := Run(t.Context(), scenario, &Target{Asker: asker, Arm: judge.Target, Mode: "remote", Real: true, Single: true})
+		if err != nil || len(rows) != len(checks) {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		if rows[0].Status != judge.Pass || rows[1].Status != judge.Pass {
+			t.Errorf("%+v", rows[:2])
+		}
+		// A round is a burst and then the two: 300 ms, and a token comes back each 100 ms.
+		if v := rows[2]; v.Status != judge.Invalid || !strings.Contains(v.Note, "21 requests took 300ms at best, in 3 rounds, and a token comes back after 100ms") {
+			t.Errorf("%+v", v)
+		}
+	})
 }
 
 func TestAPathThatDoesNotExistIsSaid(t *testing.T) {
