@@ -177,7 +177,7 @@ func TestCheckSaysWhetherAFileIsInOrder(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"good", good, exitOK, ": in order: 1 limits, "},
+		{"good", good, exitOK, ": in order: 1 limit, "},
 		{"patterns as wide as any", "routes: [{name: a, match: \"GET /{page}\"}, {name: b, match: \"POST /\"}]\n", exitOK, ": in order: "},
 		{"a mistake", "limits: [{name: r, token_bucket: {capacity: 1}}]\n", exitUsage, ":1: limits[0].token_bucket.refill: is missing; "},
 		{"empty", "", exitUsage, ":1: the file is empty; "},

@@ -120,8 +120,19 @@ func check(o options, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return exitUsage
 	}
-	fmt.Fprintf(stdout, "%s: in order: %d limits, %d routes\n", o.config, len(g.config.Shed.Limits), len(g.config.Shed.Routes))
+	for _, w := range g.config.Warnings {
+		fmt.Fprintln(stderr, "warning:", w)
+	}
+	fmt.Fprintf(stdout, "%s: in order: %s, %s\n", o.config, counted(len(g.config.Shed.Limits), "limit"), counted(len(g.config.Shed.Routes), "route"))
 	return exitOK
+}
+
+// counted is a number of things, in words.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // greet tells the person at the terminal where everything is.

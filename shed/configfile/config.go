@@ -29,6 +29,8 @@ type Config struct {
 	// Upstreams is where requests are forwarded to, by the names of routes, and DefaultUpstream for all others. It is for
 	// programs that forward; a program in which it is nil refuses the key.
 	Upstreams map[string]*url.URL
+	// Warnings are what the file says to no effect, one "PATH:LINE: what; how to mend" each. OpenStore logs them.
+	Warnings []string
 }
 
 // Load reads the file at path and lays it over the program's own configuration, as Parse does. When the file cannot be read
@@ -114,6 +116,7 @@ func lay(name string, data []byte, program Config) (*Config, map[string]int, err
 	if err := p.err(); err != nil {
 		return nil, nil, err
 	}
+	c.Warnings = c.unshared(name, p.lines)
 	return &c, p.lines, nil
 }
 

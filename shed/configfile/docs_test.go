@@ -21,7 +21,7 @@ func TestTheDocumentationListsEveryKeyAsTheSchemaHasIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, root := string(data), readSchema(t)
-	tables := map[string]string{"later": laterTable()}
+	tables := map[string]string{}
 	for _, k := range fileShape.keys {
 		n := root.Properties[k.name]
 		path := k.name
@@ -153,30 +153,6 @@ func flow(v any) string {
 		}
 	}
 	return fmt.Sprint(v)
-}
-
-func laterTable() string {
-	var b strings.Builder
-	b.WriteString("| key | instead |\n|---|---|\n")
-	var walk func(path string, s *shape)
-	walk = func(path string, s *shape) {
-		for _, name := range slices.Sorted(maps.Keys(s.later)) {
-			fmt.Fprintf(&b, "| `%s%s` | %s |\n", path, name, s.later[name])
-		}
-		for _, k := range s.keys {
-			for _, word := range slices.Sorted(maps.Keys(k.later)) {
-				fmt.Fprintf(&b, "| `%s%s: %s` | %s |\n", path, k.name, word, k.later[word])
-			}
-			switch k.kind {
-			case kindSection:
-				walk(path+k.name+".", k.in)
-			case kindSections:
-				walk(path+k.name+"[].", k.in)
-			}
-		}
-	}
-	walk("", &fileShape)
-	return b.String()
 }
 
 func TestEveryExampleOfTheDocumentationIsAccepted(t *testing.T) {

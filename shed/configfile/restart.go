@@ -10,7 +10,7 @@ import (
 
 // live are the fields of Config and Pumpkin that a running program takes over. All others need a restart, so that a field which
 // nobody has thought about is refused and not silently ignored.
-var live = []string{"Shed", "Pumpkin.PollAfter", "Pumpkin.PollIdle", "Upstreams", "APIKeysFile"}
+var live = []string{"Shed", "Pumpkin.PollAfter", "Pumpkin.PollIdle", "Upstreams", "APIKeysFile", "Warnings"}
 
 // places are the keys in the file of fields that are called otherwise.
 var places = map[string]string{

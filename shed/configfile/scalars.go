@@ -71,11 +71,7 @@ func (v value) word(k key) (int, bool) {
 	if i := slices.Index(k.words, s.text); i >= 0 {
 		return i, true
 	}
-	if way, later := k.later[s.text]; later {
-		v.fail(bare(s.text)+" is not available in this version", way)
-	} else {
-		v.fail(bare(s.text)+" is not known here", didYouMean(s.text, k.words))
-	}
+	v.fail(bare(s.text)+" is not known here", didYouMean(s.text, k.words))
 	return 0, false
 }
 

@@ -31,9 +31,6 @@ const (
 // read the same list, so a key cannot exist in one of them only.
 type shape struct {
 	keys []key
-	// later holds the keys that Spillway has a meaning for but this version cannot honour, each with the way out. To
-	// ignore them would run a service with less protection than its configuration promises.
-	later map[string]string
 }
 
 // key is one key of a mapping.
@@ -41,9 +38,8 @@ type key struct {
 	name string
 	kind kind
 	in   *shape
-	// words are what a word may be; later are words that this version cannot honour, with the way out.
+	// words are what a word may be.
 	words []string
-	later map[string]string
 	// min and max bound an integer, a number (in thousandths) or a duration (in nanoseconds), both included. For
 	// sections max bounds how many there may be.
 	min, max int64

@@ -119,12 +119,15 @@ func (o object) prefix(name, prefix string) {
 // are kept in memory. A Redis that does not answer is no error: limits do what they say for that until it does. What log is
 // told is when that begins and ends, and what speaks against the way Redis is set up; nil means slog.Default.
 func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore func(), err error) {
+	if log == nil {
+		log = slog.Default()
+	}
+	for _, w := range c.Warnings {
+		log.Warn("spillway: " + w)
+	}
 	r := c.Store.Redis
 	if r.URL == "" {
 		return nil, func() {}, nil
-	}
-	if log == nil {
-		log = slog.Default()
 	}
 	inner, client, err := openRedis(r.URL, r.PasswordFile, r.Prefix, r.Timeout, "store.redis")
 	if err != nil {
@@ -151,6 +154,24 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 		return nil, nil, err
 	}
 	return whole, func() { whole.Close(); leave(); client.Close() }, nil
+}
+
+// unshared warns about the keys of limits that are about a store, where there is none: who writes them expects one quota for several
+// instances.
+func (c *Config) unshared(path string, lines map[string]int) (warnings []string) {
+	if c.Store.Redis.URL != "" || c.Shed.Store != nil {
+		return nil
+	}
+	for i := range c.Shed.Limits {
+		for _, key := range []string{"on_failure", "guarantee", "sharing", "sub_buckets"} {
+			key = fmt.Sprintf("limits[%d].%s", i, key)
+			if line := lines[key]; line > 0 {
+				warnings = append(warnings, fmt.Sprintf("%s:%d: %s: does nothing without store, and each instance has the whole quota; "+
+					"add store: {redis: {url: ...}}, or remove it", path, line, key))
+			}
+		}
+	}
+	return warnings
 }
 
 // openRedis makes a store at an address, and its client. The section is named in errors.

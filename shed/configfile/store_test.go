@@ -25,6 +25,49 @@ func logs(t *testing.T, log *testlog.Log, words string) {
 	wait.Until(t, "the log says "+words, func() bool { return strings.Contains(log.String(), words) })
 }
 
+// TestWhatIsAboutAStoreIsWarnedAboutWithoutOne: nobody shall believe that such a limit is one quota for all instances.
+func TestWhatIsAboutAStoreIsWarnedAboutWithoutOne(t *testing.T) {
+	const file = `limits:
+  - {name: money, token_bucket: {capacity: 20, refill: 5/s}, guarantee: strict}
+  - {name: all, token_bucket: {capacity: 20, refill: 5/s}, per: global, sub_buckets: 4}
+  - {name: some, token_bucket: {capacity: 20, refill: 5/s}, sharing: lease, on_failure: open}
+  - {name: own, token_bucket: {capacity: 20, refill: 5/s}}
+`
+	const redis = "store: {redis: {url: \"redis://127.0.0.1:1/0\"}}\n"
+	own, err := limits.NewMemory(limits.MemoryConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		file    string
+		program Config
+		want    []string
+	}{
+		{file, Config{}, []string{"f.yaml:2: limits[0].guarantee: does nothing", "f.yaml:3: limits[1].sub_buckets: does nothing",
+			"f.yaml:4: limits[2].on_failure: does nothing", "f.yaml:4: limits[2].sharing: does nothing"}},
+		{file + redis, Config{}, nil},
+		{file, Config{Shed: shed.Config{Store: own}}, nil},
+	} {
+		got, err := Parse("f.yaml", []byte(c.file), c.program)
+		if err != nil || len(got.Warnings) != len(c.want) {
+			t.Fatalf("%q, %v", got.Warnings, err)
+		}
+		log := new(testlog.Log)
+		if len(c.want) > 0 {
+			_, closeStore, err := got.OpenStore(log.Logger())
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeStore()
+		}
+		for i, w := range c.want {
+			if !strings.HasPrefix(got.Warnings[i], w) || !strings.Contains(log.String(), w) {
+				t.Errorf("%q, want %q", got.Warnings[i], w)
+			}
+		}
+	}
+}
+
 // instance is a Shedder of a file, as a program makes it.
 func instance(t *testing.T, file string) (*shed.Shedder, *testlog.Log) {
 	t.Helper()

@@ -31,7 +31,7 @@ type object struct {
 	value
 	shape  *shape
 	fields map[string]value
-	absent map[string]bool // the keys that are there but have been refused: not available in this version, or misspelled
+	absent map[string]bool // the keys that are there but have been refused, for they are misspelled
 	bytes  bool            // rates may count bytes
 }
 
@@ -63,11 +63,6 @@ func (v value) object(s *shape) (object, bool) {
 		seen[name] = line
 		if v.lines != nil {
 			v.lines[f.path] = line
-		}
-		if way, later := s.later[name]; later {
-			f.fail("not available in this version", way)
-			o.absent[name] = true
-			continue
 		}
 		k, known := s.key(name)
 		if !known {
