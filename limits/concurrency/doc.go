@@ -57,9 +57,8 @@
 // # Known to be weak
 //
 // Simulated with fixed and exponential service times and 1.2 to 10 times the load, 4, 16 and 128 slots are used to 97.5 %
-// and more by knee in the median. In a day at 1.2 times the load the hourly means of the limit for 4 slots of fixed times lie within 6 %
-// of each other, those for exponential times within 27 %, and for 16 slots of them within 15 %: they go up and down, not away, and 0.98 of
-// the capacity and more is served all the same. Beyond that:
+// and more by knee in the median. In a day at 1.2 times the load the hourly means of the limit lie within 5 % of each other, for 4 and for
+// 16 slots, and 0.98 of the capacity and more is served. Beyond that:
 //
 // AIMD looks at failures only. A backend that answers late instead of failing sees its limit grow to Max, one per window:
 // with 4 slots, twice the load and clients that wait 250 ms two of three answers are late within ten seconds. Give it a Max that
@@ -77,9 +76,11 @@
 // expect 0.9 to 0.98). An attempt at doubling that fails costs some tenths of a second at too high a limit. While all
 // permits are held longer than the work takes, the limit is held, not raised: throughput is low for as long as that lasts.
 //
-// Several processes in front of one backend know nothing of each other. Each sees the queue of the others in its dips, takes it for a
-// slower service, and makes room for one: when a backend of 16 slots becomes five times slower, two estimators together let 70 to 120
-// in at once where one lets 22. As much is served as before, and it takes three to five times as long. It ends with the overload.
+// Several processes in front of one backend know nothing of each other. Each sees the queue of the others in its dips, takes it for
+// the service, and makes room for it. When a backend of 16 slots becomes five times slower, two estimators together let 70 to 120 in at
+// once where one lets 22. Where clients are patient and the overload lasts there is no end to it: of four estimators in front of 128
+// slots each is at Max within minutes. As much is served as before, and it takes as long as the queue is. It ends with the overload; a
+// Max bounds it.
 //
 // # Not here
 //
