@@ -1,16 +1,22 @@
 package shed
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/spillway-go/spillway/limits"
 )
 
 // changes says how b differs from a, one line for each limit, route or key, in the words of the configuration file. Nothing
-// in a line is a secret: what is not a number, a word or a rule is only said to have changed.
+// in a line is a secret: what is not a number, a word or a rule is only said to have changed. Where a field that is left zero means a
+// value, that is what is shown, and a file that writes it out changes nothing.
 func changes(a, b Config) []string {
+	a, b = effective(a), effective(b)
 	var all []string
 	all = append(all, differences("clients", a.Clients, b.Clients)...)
 	all = append(all, named("limit", a.Limits, b.Limits, func(l Limit) string { return l.Name })...)
@@ -21,12 +27,39 @@ func changes(a, b Config) []string {
 	all = append(all, differences("queue", a.Queue, b.Queue)...)
 	all = append(all, differences("health", a.Health, b.Health)...)
 	if a.Reserve != b.Reserve {
-		all = append(all, "concurrency.reserve "+change(reflect.ValueOf(a.Reserve), reflect.ValueOf(b.Reserve)))
+		all = append(all, "concurrency.reserve "+change("reserve", reflect.ValueOf(a.Reserve), reflect.ValueOf(b.Reserve)))
 	}
 	if a.Shadow != b.Shadow {
-		all = append(all, "shadow "+change(reflect.ValueOf(a.Shadow), reflect.ValueOf(b.Shadow)))
+		all = append(all, "shadow "+change("shadow", reflect.ValueOf(a.Shadow), reflect.ValueOf(b.Shadow)))
 	}
 	return all
+}
+
+// effective returns c with what holds in place of the zeros that mean it.
+func effective(c Config) Config {
+	c.Clients.APIKeyHeader = cmp.Or(c.Clients.APIKeyHeader, "X-API-Key")
+	c.Clients.Forwarded = cmp.Or(c.Clients.Forwarded, "x_forwarded_for")
+	c.Clients.IPv6Prefix = cmp.Or(c.Clients.IPv6Prefix, 64)
+	c.Clients.Unknown = cmp.Or(c.Clients.Unknown, "refuse")
+	c.Bodies = c.Bodies.WithDefaults()
+	c.Queue.MaxWait = cmp.Or(c.Queue.MaxWait, DefaultQueueMaxWait)
+	c.Limits, c.Routes = slices.Clone(c.Limits), slices.Clone(c.Routes)
+	for i := range c.Limits {
+		c.Limits[i].Unit = cmp.Or(c.Limits[i].Unit, Requests)
+		if c.Limits[i].Excess == Delay {
+			c.Limits[i].MaxWait = cmp.Or(c.Limits[i].MaxWait, limits.DefaultMaxWait)
+		}
+	}
+	for i := range c.Routes {
+		c.Routes[i].Cost = cmp.Or(c.Routes[i].Cost, 1)
+	}
+	return c
+}
+
+// empty is what the zero of a field means, where that is no value and not the default of something.
+var empty = map[string]string{
+	"routes": "all", "for": "all", "feature": "none", "cost_header": "none", "deadline": "none", "long_lived": "none", "legacy": "none",
+	"trusted_proxies": "none", "exempt_from": "none", "reserve": "none", "min_size": "0", "gather": "0",
 }
 
 // named compares two lists whose entries are known by their names.
@@ -61,7 +94,8 @@ func compare(path string, a, b reflect.Value) []string {
 			continue
 		}
 		x, y := a.Field(i), b.Field(i)
-		where := spelled(f.Name)
+		name := spelled(f.Name)
+		where := name
 		if path != "" {
 			where = path + "." + where
 		}
@@ -70,7 +104,7 @@ func compare(path string, a, b reflect.Value) []string {
 		case x.Kind() == reflect.Struct && !printable(x):
 			all = append(all, compare(where, x, y)...)
 		default:
-			all = append(all, where+" "+change(x, y))
+			all = append(all, where+" "+change(name, x, y))
 		}
 	}
 	return all
@@ -115,13 +149,24 @@ func printable(v reflect.Value) bool {
 	return ok
 }
 
-// change says what was and what is.
-func change(x, y reflect.Value) string {
-	was, is := shown(x), shown(y)
+// change says what was and what is, of the field that the file calls name.
+func change(name string, x, y reflect.Value) string {
+	was, is := meant(name, x), meant(name, y)
 	if was == "" || is == "" || len(was)+len(is) > 400 {
 		return "changed"
 	}
 	return was + " -> " + is
+}
+
+// meant is shown, with a word for what is left zero or empty.
+func meant(name string, v reflect.Value) string {
+	duration := v.Type() == reflect.TypeFor[time.Duration]()
+	switch {
+	case v.Kind() == reflect.Slice && v.Len() == 0,
+		(duration || !printable(v)) && v.IsZero() && (v.Kind() == reflect.String || v.CanInt() || v.CanFloat()):
+		return cmp.Or(empty[name], "default")
+	}
+	return shown(v)
 }
 
 // shown is the value as a person would write it, or "" where that could be anything.
@@ -140,8 +185,6 @@ func shown(v reflect.Value) string {
 			}
 		}
 		return "[" + strings.Join(words, ", ") + "]"
-	case v.Kind() == reflect.String && v.Len() == 0, v.CanInt() && v.Int() == 0, v.CanFloat() && v.Float() == 0:
-		return "default"
 	case v.Kind() == reflect.String, v.Kind() == reflect.Bool, v.CanInt(), v.CanUint(), v.CanFloat():
 		return fmt.Sprint(v.Interface())
 	}

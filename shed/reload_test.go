@@ -279,6 +279,29 @@ func TestFieldsAreSpelledAsInTheFile(t *testing.T) {
 	}
 }
 
+// TestChangesNameWhatHolds: a line that says 0 where a default holds would alarm whoever reads it.
+func TestChangesNameWhatHolds(t *testing.T) {
+	bodies := Bodies{MinRate: limits.Rate{Amount: 1 << 10, Per: time.Second, Bytes: true}, Grace: 2 * time.Second, Gather: -1}
+	for _, c := range []struct {
+		a, b Config
+		want []string
+	}{
+		{Config{}, Config{Bodies: bodies}, []string{"bodies.min_rate 240B/s -> 1KiB/s", "bodies.grace 5s -> 2s", "bodies.gather 16384 -> 0"}},
+		{Config{Bodies: bodies}, Config{}, []string{"bodies.min_rate 1KiB/s -> 240B/s", "bodies.grace 2s -> 5s", "bodies.gather 0 -> 16384"}},
+		{Config{}, Config{Bodies: Bodies{}.WithDefaults(), Queue: Queue{MaxWait: 500 * time.Millisecond}, Clients: Clients{Unknown: "refuse"}}, nil},
+		{Config{Clients: Clients{Identify: []string{"ip"}}}, Config{}, []string{"clients.identify [ip] -> default"}},
+		{
+			Config{Routes: []Route{{Name: "r", Feature: "reports", Deadline: time.Second}}}, Config{Routes: []Route{{Name: "r", Cost: 1}}},
+			[]string{"route r: deadline 1s -> none, feature reports -> none"},
+		},
+		{Config{Reserve: 0.2}, Config{}, []string{"concurrency.reserve 0.2 -> none"}},
+	} {
+		if got := changes(c.a, c.b); !slices.Equal(got, c.want) {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
 func TestChangesNameEverythingThatDiffers(t *testing.T) {
 	a := Config{Routes: []Route{{Name: "gone"}, {Name: "r", Cost: 1}}, Limits: []Limit{{Name: "l", Rule: limits.InFlight{Max: 1}}}}
 	b := Config{
@@ -288,10 +311,10 @@ func TestChangesNameEverythingThatDiffers(t *testing.T) {
 		Queue:   Queue{MaxWait: time.Second},
 	}
 	want := []string{
-		"clients.identify [] -> [ip]", "clients.unknown default -> shared",
-		"limit l: per client -> global, routes [] -> [r], shadow false -> true",
+		"clients.identify default -> [ip]", "clients.unknown refuse -> shared",
+		"limit l: per client -> global, routes all -> [r], shadow false -> true",
 		"route gone: removed", "route r: cost 1 -> 5, priority critical -> sheddable",
-		"queue.max_wait 0s -> 1s",
+		"queue.max_wait 500ms -> 1s",
 	}
 	if got := changes(a, b); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
