@@ -178,3 +178,29 @@ func TestAllThatIsPromisedIsAdmitted(t *testing.T) {
 		}
 	})
 }
+
+// TestAnInstanceHasItsPartOfTheRate: of what comes in after a merge each of n takes one n-th, until the next.
+func TestAnInstanceHasItsPartOfTheRate(t *testing.T) {
+	for _, n := range []int{1, 2, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			a := asynchronous(t, among{newBooks(), n}, AsyncConfig{Every: time.Second})
+			p := async(t, "p", limits.TokenBucket{Capacity: 200, Refill: limits.PerSecond(100)})
+			mustTake(t, a, single(p, "k", 1))
+			time.Sleep(time.Second)
+			synctest.Wait()
+			found, _ := a.views.Load(balanceName{"p", "k"})
+			m, _ := p.Meter()
+			now := time.Now().UnixMicro()
+			all := &merging{policy: p, same: true, owed: 200 * m.Unit, last: now, since: now, now: now}
+			found.(*view).hear(all, false, false, time.Now(), time.Second, n)
+			time.Sleep(400 * time.Millisecond)
+			passed := 0
+			for mustTake(t, a, single(p, "k", 1)).Allowed {
+				passed++
+			}
+			if passed != 40/n {
+				t.Errorf("one of %d admitted %d of the 40 that came in, want %d", n, passed, 40/n)
+			}
+		})
+	}
+}

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,120 +220,6 @@ func TestWhoComesWhenItWasSaidIsServed(t *testing.T) {
 	}
 }
 
-// TestWithoutRedis: an instance goes on for three intervals, then each policy has its way, and what was admitted is told when
-// Redis is back.
-func TestWithoutRedis(t *testing.T) {
-	for _, c := range []struct {
-		f    limits.OnFailure
-		then limits.Source
-	}{{limits.Local, limits.FromLocal}, {limits.Open, limits.FromOpen}, {limits.Closed, limits.FromClosed}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newBooks()
-			g := guard(t, s, GuardConfig{Instances: 4, OnFailure: c.f})
-			a := asynchronous(t, g, AsyncConfig{Every: every})
-			p := async(t, "p", limits.TokenBucket{Capacity: 400, Refill: limits.PerHour(1)})
-			mustTake(t, a, single(p, "k", 1))
-			settled()
-			mustTake(t, a, single(p, "k", 100))
-			settled()
-			s.set(away, false)
-			begin := time.Now()
-			sources := map[limits.Source]int64{}
-			for ; time.Since(begin) < time.Second; time.Sleep(5 * time.Millisecond) {
-				d, err := a.Take(context.Background(), time.Time{}, single(p, "k", 1))
-				var u *limits.UnavailableError
-				if err != nil && !errors.As(err, &u) {
-					t.Fatal(err)
-				}
-				if e := time.Since(begin); (d.Source == limits.FromAsync) != (e < 3*every-every/5) && e < 2*every || e > 3*every && d.Source != c.then {
-					t.Fatalf("after %v by %v", e, d.Source)
-				}
-				if d.Allowed {
-					sources[d.Source]++
-				}
-			}
-			here := sources[limits.FromAsync]
-			if here < 40 || here > 60 {
-				t.Errorf("%d were admitted here", here)
-			}
-			if c.f == limits.Local && sources[limits.FromLocal] > 0 {
-				t.Errorf("%d by its share, though more than that is used already", sources[limits.FromLocal])
-			}
-			s.set(nil, false)
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			if n := s.owed(p, "k"); n != 101+here {
-				t.Errorf("%d are owed afterwards, want %d", n, 101+here)
-			}
-		})
-	}
-}
-
-// TestWhatHasDrainedIsNotToldAfterAnOutage: when Redis is back another instance has used the balance, which makes of what is told
-// late something that was admitted just then. What time has paid for meanwhile is not told; what it has not is, all of it.
-func TestWhatHasDrainedIsNotToldAfterAnOutage(t *testing.T) {
-	const capacity = 100
-	for _, c := range []struct {
-		last, out time.Duration // when the last was admitted after the first, and how long Redis is away
-		want      int64
-	}{
-		{0, 1900 * time.Millisecond, capacity + 1}, // not yet: 100 tokens take 2 s
-		{0, 2200 * time.Millisecond, 1},
-		{200 * time.Millisecond, 2100 * time.Millisecond, capacity + 10 + 1}, // what came last has not drained, though the first has
-		{200 * time.Millisecond, 2500 * time.Millisecond, 1},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newBooks()
-			a := asynchronous(t, s, AsyncConfig{Every: every})
-			p := async(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(50)})
-			mustTake(t, a, single(p, "k", 1))
-			settled()
-			s.set(away, false)
-			time.Sleep(every / 2) // what was asked for at first has drained
-			begin := time.Now()
-			if d := mustTake(t, a, single(p, "k", capacity)); !d.Allowed || d.Source != limits.FromAsync {
-				t.Fatalf("%+v by %v", d.Verdicts(), d.Source)
-			}
-			if time.Sleep(c.last); c.last > 0 {
-				if d := mustTake(t, a, single(p, "k", 10)); !d.Allowed || d.Source != limits.FromAsync {
-					t.Fatalf("%+v by %v", d.Verdicts(), d.Source)
-				}
-			}
-			time.Sleep(c.out - time.Since(begin))
-			s.set(nil, false)
-			mustTake(t, s, single(p, "k", 1)) // by another instance
-			a.round(time.Now())
-			if n := s.owed(p, "k"); n != c.want {
-				t.Errorf("last after %v, away for %v: %d are owed, want %d", c.last, c.out, n, c.want)
-			}
-		})
-	}
-}
-
-// TestALostAnswerIsNotSentAgain: what may have been counted is not counted twice.
-func TestALostAnswerIsNotSentAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newBooks()
-		a := asynchronous(t, s, AsyncConfig{Every: every})
-		p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
-		mustTake(t, a, single(p, "k", 1))
-		settled()
-		mustTake(t, a, single(p, "k", 10))
-		s.set(&Error{Kind: Unknown, Op: "merge", Sent: true, Err: errors.New("EOF")}, true)
-		time.Sleep(every)
-		synctest.Wait()
-		s.set(nil, false)
-		time.Sleep(5 * every)
-		synctest.Wait()
-		if n := s.owed(p, "k"); n != 11 {
-			t.Errorf("%d are owed, want 11", n)
-		}
-		if r := a.Report(); r.Merges.Failed != 1 {
-			t.Errorf("%+v", r.Merges)
-		}
-	})
-}
-
 // TestWhatIsNotCountedHere: other rules, other choices, what is strict, and more balances than may be.
 func TestWhatIsNotCountedHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -366,6 +251,78 @@ func TestWhatIsNotCountedHere(t *testing.T) {
 			if d := mustTake(t, a, single(c.policy, "k", 1)); (d.Source == limits.FromAsync) != c.here {
 				t.Errorf("%s: decided by %v", name, d.Source)
 			}
+		}
+	})
+}
+
+// TestChargesThatTheStoreDecides though their balance is known here: shadows, two of one balance, and what is no charge at all.
+func TestChargesThatTheStoreDecides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newBooks()
+		a := asynchronous(t, s, AsyncConfig{Every: every})
+		p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
+		mustTake(t, a, single(p, "k", 1))
+		settled()
+		for name, charges := range map[string][]limits.Charge{
+			"a shadow":          {{Policy: p, Key: "k", Cost: 1, Shadow: true}},
+			"two of one":        {{Policy: p, Key: "k", Cost: 1}, {Policy: p, Key: "k", Cost: 1}},
+			"less than nothing": {{Policy: p, Key: "k", Cost: -1}},
+		} {
+			asked := s.questions()
+			if d, _ := a.Peek(context.Background(), time.Time{}, charges); d.Source == limits.FromAsync || s.questions() != asked+1 {
+				t.Errorf("%s: decided by %v", name, d.Source)
+			}
+		}
+		if d := mustTake(t, a, single(p, "k", 1)); d.Source != limits.FromAsync {
+			t.Errorf("the balance is not known any more: by %v", d.Source)
+		}
+	})
+}
+
+// TestABalanceOfAnotherRuleIsAskedAbout: what a merge finds counted in a rule of before is taken over by the store.
+func TestABalanceOfAnotherRuleIsAskedAbout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := asynchronous(t, newBooks(), AsyncConfig{Every: every})
+		p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
+		mustTake(t, a, single(p, "k", 1))
+		settled()
+		found, _ := a.views.Load(balanceName{"p", "k"})
+		found.(*view).hear(&merging{policy: p, now: time.Now().UnixMicro()}, false, false, time.Now(), time.Second, 1)
+		if d := mustTake(t, a, single(p, "k", 1)); d.Source != limits.FromRedis {
+			t.Errorf("decided by %v, in a rule that the store does not count in", d.Source)
+		}
+		q := async(t, "p", limits.TokenBucket{Capacity: 50, Refill: limits.PerHour(1)})
+		settled()
+		if d := mustTake(t, a, single(q, "k", 1)); d.Source != limits.FromRedis {
+			t.Errorf("decided by %v, in a rule that the store has not seen", d.Source)
+		}
+		settled()
+		if d := mustTake(t, a, single(q, "k", 1)); d.Source != limits.FromAsync {
+			t.Errorf("decided by %v, in a rule that was heard of", d.Source)
+		}
+		found.(*view).hear(&merging{policy: p, same: true, now: time.Now().UnixMicro()}, false, false, time.Now(), time.Second, 1)
+		if d := mustTake(t, a, single(q, "k", 1)); d.Source != limits.FromRedis {
+			t.Errorf("decided by %v, by what was heard of the rule before", d.Source)
+		}
+	})
+}
+
+// TestARefundOfWhatWasToldIsTheStores also where something else has not been told yet.
+func TestARefundOfWhatWasToldIsTheStores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newBooks()
+		a := asynchronous(t, s, AsyncConfig{Every: every})
+		p := async(t, "p", limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)})
+		mustTake(t, a, single(p, "k", 1))
+		settled()
+		told := mustTake(t, a, single(p, "k", 2))
+		settled()
+		mustTake(t, a, single(p, "k", 3))
+		if err := a.Refund(context.Background(), time.Time{}, told); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.owed(p, "k"); n != 1 {
+			t.Errorf("%d are owed, want 1", n)
 		}
 	})
 }

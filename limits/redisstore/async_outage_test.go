@@ -1,0 +1,125 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/limits"
+)
+
+// TestWithoutRedis: an instance goes on for three intervals, then each policy has its way, and what was admitted is told when
+// Redis is back.
+func TestWithoutRedis(t *testing.T) {
+	for _, c := range []struct {
+		f    limits.OnFailure
+		then limits.Source
+	}{{limits.Local, limits.FromLocal}, {limits.Open, limits.FromOpen}, {limits.Closed, limits.FromClosed}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newBooks()
+			g := guard(t, s, GuardConfig{Instances: 4, OnFailure: c.f})
+			a := asynchronous(t, g, AsyncConfig{Every: every})
+			p := async(t, "p", limits.TokenBucket{Capacity: 400, Refill: limits.PerHour(1)})
+			mustTake(t, a, single(p, "k", 1))
+			settled()
+			mustTake(t, a, single(p, "k", 100))
+			settled()
+			s.set(away, false)
+			begin := time.Now()
+			sources := map[limits.Source]int64{}
+			for ; time.Since(begin) < time.Second; time.Sleep(5 * time.Millisecond) {
+				d, err := a.Take(context.Background(), time.Time{}, single(p, "k", 1))
+				var u *limits.UnavailableError
+				if err != nil && !errors.As(err, &u) {
+					t.Fatal(err)
+				}
+				if e := time.Since(begin); (d.Source == limits.FromAsync) != (e < 3*every-every/5) && e < 2*every || e > 3*every && d.Source != c.then {
+					t.Fatalf("after %v by %v", e, d.Source)
+				}
+				if d.Allowed {
+					sources[d.Source]++
+				}
+			}
+			here := sources[limits.FromAsync]
+			if here < 40 || here > 60 {
+				t.Errorf("%d were admitted here", here)
+			}
+			if c.f == limits.Local && sources[limits.FromLocal] > 0 {
+				t.Errorf("%d by its share, though more than that is used already", sources[limits.FromLocal])
+			}
+			s.set(nil, false)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if n := s.owed(p, "k"); n != 101+here {
+				t.Errorf("%d are owed afterwards, want %d", n, 101+here)
+			}
+		})
+	}
+}
+
+// TestWhatHasDrainedIsNotToldAfterAnOutage: when Redis is back another instance has used the balance, which makes of what is told
+// late something that was admitted just then. What time has paid for meanwhile is not told; what it has not is, all of it.
+func TestWhatHasDrainedIsNotToldAfterAnOutage(t *testing.T) {
+	const capacity = 100
+	for _, c := range []struct {
+		last, out time.Duration // when the last was admitted after the first, and how long Redis is away
+		want      int64
+	}{
+		{0, 1900 * time.Millisecond, capacity + 1}, // not yet: 100 tokens take 2 s
+		{0, 2200 * time.Millisecond, 1},
+		{200 * time.Millisecond, 2100 * time.Millisecond, capacity + 10 + 1}, // what came last has not drained, though the first has
+		{200 * time.Millisecond, 2500 * time.Millisecond, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newBooks()
+			a := asynchronous(t, s, AsyncConfig{Every: every})
+			p := async(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(50)})
+			mustTake(t, a, single(p, "k", 1))
+			settled()
+			s.set(away, false)
+			time.Sleep(every / 2) // what was asked for at first has drained
+			begin := time.Now()
+			if d := mustTake(t, a, single(p, "k", capacity)); !d.Allowed || d.Source != limits.FromAsync {
+				t.Fatalf("%+v by %v", d.Verdicts(), d.Source)
+			}
+			if time.Sleep(c.last); c.last > 0 {
+				if d := mustTake(t, a, single(p, "k", 10)); !d.Allowed || d.Source != limits.FromAsync {
+					t.Fatalf("%+v by %v", d.Verdicts(), d.Source)
+				}
+			}
+			time.Sleep(c.out - time.Since(begin))
+			s.set(nil, false)
+			mustTake(t, s, single(p, "k", 1)) // by another instance
+			a.round(time.Now())
+			if n := s.owed(p, "k"); n != c.want {
+				t.Errorf("last after %v, away for %v: %d are owed, want %d", c.last, c.out, n, c.want)
+			}
+		})
+	}
+}
+
+// TestALostAnswerIsNotSentAgain: what may have been counted is not counted twice.
+func TestALostAnswerIsNotSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newBooks()
+		a := asynchronous(t, s, AsyncConfig{Every: every})
+		p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
+		mustTake(t, a, single(p, "k", 1))
+		settled()
+		mustTake(t, a, single(p, "k", 10))
+		s.set(&Error{Kind: Unknown, Op: "merge", Sent: true, Err: errors.New("EOF")}, true)
+		time.Sleep(every)
+		synctest.Wait()
+		s.set(nil, false)
+		time.Sleep(5 * every)
+		synctest.Wait()
+		if n := s.owed(p, "k"); n != 11 {
+			t.Errorf("%d are owed, want 11", n)
+		}
+		if r := a.Report(); r.Merges.Failed != 1 {
+			t.Errorf("%+v", r.Merges)
+		}
+	})
+}
