@@ -123,3 +123,25 @@ func TestALostAnswerIsNotSentAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestAnErrorTakesNothingHere: when the store cannot decide about the others, what was taken here is as if it had never been.
+func TestAnErrorTakesNothingHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newBooks()
+		a := asynchronous(t, s, AsyncConfig{Every: every})
+		wide := async(t, "wide", limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)})
+		own := named(t, "own", limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)})
+		both := []limits.Charge{{Policy: wide, Key: "", Cost: 1}, {Policy: own, Key: "c", Cost: 1}}
+		mustTake(t, a, both)
+		settled()
+		s.set(away, false)
+		if _, err := a.Take(context.Background(), time.Time{}, both); err == nil {
+			t.Fatal("the store cannot decide, and nobody says so")
+		}
+		s.set(nil, false)
+		settled()
+		if n := s.owed(wide, ""); n != 1 {
+			t.Errorf("%d are owed, want 1", n)
+		}
+	})
+}
