@@ -9,8 +9,16 @@ import (
 
 // Admin returns the handler of the admin endpoint, for bearers of a token, not across origins, and of the page for the
 // person on call. Mount it at the root of a listener of its own, on a loopback address (ListenAdmin); other handlers there
-// are guarded by Authorize.
-func (p *Pumpkin) Admin() http.Handler { return p.admin }
+// are guarded by Authorize. Without any token it refuses everybody, and a warning is logged.
+func (p *Pumpkin) Admin() http.Handler {
+	if len(p.guard.tokens) == 0 {
+		p.locked.Do(func() {
+			p.log.Warn("pumpkin: nobody can use the admin endpoint: there is no token, and every call is answered 401; set " + TokenEnv +
+				" where the program reads that, or Config.Token; " + tokenHelp)
+		})
+	}
+	return p.admin
+}
 
 func (p *Pumpkin) newAdmin() http.Handler {
 	mux := http.NewServeMux()
@@ -55,6 +63,8 @@ type adminAnswer struct {
 	// Overridden says that the break-glass file hides the item.
 	Overridden bool `json:"overridden,omitempty"`
 	Item       Item `json:"item"`
+	// Warning says what of the item may not do what it was written for.
+	Warning string `json:"warning,omitempty"`
 }
 
 // adminList is all items, and the state they were read from.

@@ -24,7 +24,7 @@ func (p *Pumpkin) servePut(w http.ResponseWriter, r *http.Request) error {
 	}
 	h, _ := done.board.find(id)
 	changed := done.changed()
-	a := adminAnswer{Epoch: done.board.epoch, Rev: done.board.rev, Changed: &changed, Overridden: done.board.over != nil, Item: h.item()}
+	a := adminAnswer{Epoch: done.board.epoch, Rev: done.board.rev, Changed: &changed, Overridden: done.board.over != nil, Item: h.item(), Warning: p.unenforced(e)}
 	answer(w, done.status(&a.Applied), done.board, a)
 	return nil
 }

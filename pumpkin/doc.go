@@ -68,6 +68,8 @@
 //	reason     why, for the audit trail; required, never public
 //	ticket     optional, never public
 //
+// An answer has a warning where the item names a feature that no route of this process has ([Pumpkin.KnowFeatures]).
+//
 // ?dry_run=1 changes nothing and answers with the document that would result. Features that include "*" need ?confirm=all
 // (a dry run does not, and neither does a prepared text that PUT /mode names). If-Match with the rev of the document ("7" or
 // "<epoch>.7", as in the ETag of every admin answer) refuses a PUT that was made looking at something older;

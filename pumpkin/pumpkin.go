@@ -29,7 +29,8 @@ type Config struct {
 	PollIdle time.Duration
 	// DefaultLang is the language that every message must have, a BCP 47 tag. Empty means "en".
 	DefaultLang string
-	// Token is what the admin endpoint's callers must bear, see AdminToken. Empty means that all are refused.
+	// Token is what the admin endpoint's callers must bear, see AdminToken. Empty, and no Tokens,
+	// means that all are refused, and that Admin warns.
 	Token string
 	// Tokens are more of them, each with its bearer's name, see AdminTokens. Names and digests must differ.
 	Tokens []Token
@@ -111,7 +112,9 @@ type Pumpkin struct {
 	guard guard
 	hosts []string
 	admin http.Handler
-	glass glass // touched by New, then by its watcher alone
+	// locked says once that nobody can use admin.
+	locked sync.Once
+	glass  glass // touched by New, then by its watcher alone
 
 	current            atomic.Pointer[snapshot]
 	polls, notModified atomic.Uint64
@@ -126,10 +129,12 @@ type Pumpkin struct {
 	store   atomic.Pointer[Store] // nil: the state lives here alone
 	telling sync.Mutex            // held while the store is told of a change
 
-	mu     sync.Mutex
-	board  board
-	timer  *time.Timer // for what happens next; nil when nothing will
-	closed bool
+	mu    sync.Mutex
+	board board
+	// enforced are the features that routes have, sorted; nil as long as nobody has said.
+	enforced []string
+	timer    *time.Timer // for what happens next; nil when nothing will
+	closed   bool
 }
 
 // New returns a Pumpkin with nothing in force, under a new epoch. Close stops its timer.

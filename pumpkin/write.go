@@ -60,6 +60,9 @@ func (p *Pumpkin) put(w write, e Entry) (written, error) {
 		slog.String("reason", e.Reason), slog.String("ticket", e.Ticket), slog.String("severity", string(e.Severity)),
 		slog.Any("features", h.notice.Features), slog.Time("expires", h.expires),
 		slog.Uint64("rev", after.rev), slog.Bool("changed", done.changed()), slog.String("applied", applied(local)))
+	if warning := p.unenforced(e); warning != "" && w.origin == Manual {
+		p.log.Warn("pumpkin: "+warning, slog.String("id", w.id), slog.String("actor", w.actor))
+	}
 	return done, nil
 }
 

@@ -182,6 +182,26 @@ type Features interface {
 	FeatureOff(feature, client string) (words string, retryAfter time.Duration, off bool)
 }
 
+// knower is a Features that wants to know which ones routes have, to warn about others.
+type knower interface {
+	KnowFeatures(names []string)
+}
+
+// tell tells features which of them routes have.
+func tell(features Features, routes []Route) {
+	k, ok := features.(knower)
+	if !ok {
+		return
+	}
+	var names []string
+	for _, r := range routes {
+		if r.Feature != "" {
+			names = append(names, r.Feature)
+		}
+	}
+	k.KnowFeatures(names)
+}
+
 // Config is everything a Shedder needs. The zero value is a working shedder without rules: adaptive gate, line and health.
 type Config struct {
 	Clients     Clients

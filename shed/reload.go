@@ -86,6 +86,7 @@ func (s *Shedder) reload(cfg Config) ([]string, error) {
 	}
 	next.keepTallies(old)
 	s.swap(next, places, maxWait)
+	tell(s.features, cfg.Routes)
 	if sampler != nil {
 		sampler.Start()
 		s.health.Swap(sampler).Close()

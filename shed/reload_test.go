@@ -323,3 +323,20 @@ func TestChangesNameEverythingThatDiffers(t *testing.T) {
 		t.Errorf("no change is %q", got)
 	}
 }
+
+// knowing is a switch that is told which features there are.
+type knowing struct{ told [][]string }
+
+func (k *knowing) FeatureOff(string, string) (string, time.Duration, bool) { return "", 0, false }
+func (k *knowing) KnowFeatures(names []string)                             { k.told = append(k.told, names) }
+
+func TestTheSwitchIsToldWhichFeaturesRoutesHave(t *testing.T) {
+	k := new(knowing)
+	cfg := Config{Features: k, Routes: []Route{{Name: "a", Match: "/a", Feature: "reports"}, {Name: "b", Match: "/b"}}}
+	s := open(t, cfg)
+	cfg.Routes[1].Feature = "orders"
+	reloaded(t, s, cfg)
+	if len(k.told) != 2 || !slices.Equal(k.told[0], []string{"reports"}) || !slices.Equal(k.told[1], []string{"reports", "orders"}) {
+		t.Errorf("told %q", k.told)
+	}
+}

@@ -177,6 +177,7 @@ func build(cfg Config, clock clock) (*Shedder, error) {
 	s.contextual, _ = cfg.Observer.(ContextObserver)
 	s.memory, _ = store.(*limits.Memory)
 	s.visits.New = func() any { return s.newVisit() }
+	tell(s.features, cfg.Routes)
 	return s, nil
 }
 
