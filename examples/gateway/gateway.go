@@ -130,7 +130,7 @@ func (g *gateway) try() error {
 		_, err = middleware.ShedWithConfig(middleware.Config{Shedder: s, Logger: slog.New(slog.DiscardHandler)})
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", g.watch.Path, err)
+		return g.watch.Located(err)
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func TestCheckSaysWhetherAFileIsInOrder(t *testing.T) {
 		{"patterns as wide as any", "routes: [{name: a, match: \"GET /{page}\"}, {name: b, match: \"POST /\"}]\n", exitOK, ": in order: "},
 		{"a mistake", "limits: [{name: r, token_bucket: {capacity: 1}}]\n", exitUsage, ":1: limits[0].token_bucket.refill: is missing; "},
 		{"empty", "", exitUsage, ":1: the file is empty; "},
-		{"users that no gateway knows", "clients: {identify: [principal]}\n", exitUsage, "principal"},
+		{"users that no gateway knows", "\nclients: {identify: [principal]}\n", exitUsage, ":2: middleware: clients.identify lists principal, "},
 		{"an upstream that is none", "routes: [{name: a, match: /a, upstream: here}]\n", exitUsage, ":1: routes[0].upstream: "},
 	} {
 		path := written(t, row.file)

@@ -9,8 +9,8 @@
 //
 // # Invariants
 //
-// Nothing is guessed and nothing is ignored. A key that is unknown, not available in this version, twice there, of the wrong
-// type or of no effect is a mistake; so are two routes whose patterns conflict and bounds that contradict each other. A
+// Nothing is guessed and nothing is ignored. A key that is unknown, twice there, of the wrong type or
+// of no effect is a mistake; so are two routes whose patterns conflict and bounds that contradict each other. A
 // mistake is
 //
 //	PATH:LINE: what; how to mend

@@ -37,8 +37,9 @@ type Watch struct {
 	// HangUp is what makes Run read the file at once. Nil means SIGHUP.
 	HangUp <-chan os.Signal
 
-	config  *Config // in force
-	content content // of the file that it is from
+	config  *Config        // in force
+	lines   map[string]int // of the keys of the file that was read last, by their paths
+	content content        // of the file that it is from
 	file    stability
 	look    looker
 	beside  map[string]*looker // of the files that the file names, by their paths
@@ -52,10 +53,11 @@ func (w *Watch) Load() (*Config, error) {
 	if unread != nil {
 		return nil, Errors{unread}
 	}
-	c, _, err := lay(w.Path, data, w.Program)
+	c, lines, err := lay(w.Path, data, w.Program)
 	if err != nil {
 		return nil, err
 	}
+	w.lines = lines
 	if w.Flags != nil {
 		w.Flags(c)
 	}
@@ -151,6 +153,7 @@ func (w *Watch) take(data []byte) Outcome {
 	if err != nil {
 		return w.failed(err)
 	}
+	w.lines = lines
 	if w.Flags != nil {
 		w.Flags(next)
 	}
@@ -159,12 +162,12 @@ func (w *Watch) take(data []byte) Outcome {
 	}
 	if w.Check != nil {
 		if err := w.Check(next); err != nil {
-			return w.failed(w.located(err))
+			return w.failed(w.Located(err))
 		}
 	}
 	changes, err := w.Shedder.Reload(next.Shed)
 	if err != nil {
-		return Outcome{Path: w.Path, Err: w.located(err)} // the Shedder has taken note
+		return Outcome{Path: w.Path, Err: w.Located(err)} // the Shedder has taken note
 	}
 	if w.Apply != nil {
 		changes = append(changes, w.Apply(w.config, next)...)
@@ -180,10 +183,17 @@ func (w *Watch) failed(err error) Outcome {
 	return Outcome{Path: w.Path, Err: err}
 }
 
-// located puts the file's name in front of what the program has against it.
-func (w *Watch) located(err error) error {
-	if _, ok := errors.AsType[*Error](err); ok {
+// Located puts the file's name in front of what the program has against what it says, and the line if the error names a key of the
+// file.
+func (w *Watch) Located(err error) error {
+	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
+	}
+	words := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == ' ' || r == ':' || r == ',' || r == ';' })
+	for _, word := range words {
+		if line := w.lines[word]; line > 0 && strings.Contains(word, ".") { // a single word may be any
+			return fmt.Errorf("%s:%d: %w", w.Path, line, err)
+		}
 	}
 	return fmt.Errorf("%s: %w", w.Path, err)
 }
