@@ -83,7 +83,7 @@ func (v *visit) admit(req *Request) (Permit, error) {
 	if turn != nil {
 		err = v.awaitTurn(turn)
 	}
-	if err == nil && req.Await != nil {
+	if err == nil && req.Await != nil && !v.route.shadow && !v.spaced(&decision) {
 		err = v.await(req)
 	}
 	if err == nil {
@@ -152,6 +152,7 @@ func (v *visit) awaitTurn(turn *limits.Verdict) error {
 	v.now = v.s.clock.now()
 	switch {
 	case err == nil:
+		v.turned = true
 		return nil
 	case errors.Is(err, queue.ErrFull):
 		return v.shed(QueueFull, turn.Delay)
@@ -177,6 +178,9 @@ func (v *visit) enter() (Permit, error) {
 func (v *visit) offer(now time.Duration) (waiting bool, err error) {
 	s := v.s
 	v.turned = true
+	if v.hard > 0 && now >= v.hard && !v.shadow {
+		return false, v.gone(context.DeadlineExceeded)
+	}
 	s.mu.Lock()
 	if s.closed.Load() {
 		s.mu.Unlock()

@@ -2,6 +2,7 @@ package shed
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -57,18 +58,39 @@ func (b Bodies) check() error {
 	return nil
 }
 
-// await lets the request await what it must not hold a place for.
+// await lets the request await what it must not hold a place for, for as long as it may still be answered.
 func (v *visit) await(req *Request) error {
-	err := req.Await(v.ctx)
+	ctx, cancel := context.WithCancel(v.ctx)
+	defer cancel()
+	defer context.AfterFunc(v.s.closing, cancel)()
+	if v.route.Deadline > 0 {
+		ctx, cancel = context.WithDeadline(ctx, v.s.clock.start.Add(v.hard))
+		defer cancel()
+	}
+	err := req.Await(ctx)
 	v.now = v.s.clock.now()
-	if err == nil {
-		return nil
+	if v.s.closed.Load() {
+		return ErrClosed
 	}
 	if rejection, ok := errors.AsType[*Rejection](err); ok {
 		rejection.Route = v.route.Name
 		return v.refuse(rejection)
 	}
-	return v.gone(err)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return v.gone(err)
+	}
+	return nil
+}
+
+// spaced reports whether a rule that delays has charged the request. Such rules space out what starts, so whoever has a turn uses it
+// when it comes.
+func (v *visit) spaced(decision *limits.Decision) bool {
+	for i := range decision.Len() {
+		if verdict := decision.At(i); !verdict.Shadow && v.route.rule(verdict.Policy).Excess == Delay {
+			return true
+		}
+	}
+	return false
 }
 
 // Cut says that the rest of the request's body comes too slowly: the work will end soon, and its place is free from now on, as after

@@ -238,5 +238,6 @@ func (c Config) Ungated() Config {
 	const many = 1 << 20
 	c.Concurrency = concurrency.Config{Algorithm: "fixed", Min: many, Max: many, Initial: many}
 	c.Health = health.Config{Off: true}
+	c.Bodies = Bodies{Unwatched: true} // there are no places that a slow body could hold
 	return c
 }

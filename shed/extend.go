@@ -64,7 +64,6 @@ func (v *visit) extend(p Permit, req *Request) error {
 		if err := v.awaitTurn(turn); err != nil {
 			return err
 		}
-		v.turned = true
 	}
 	kept = p.extended(&decision, v)
 	return nil

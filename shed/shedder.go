@@ -45,8 +45,9 @@ type Shedder struct {
 	pseudonyms pseudonyms // hides clients' names in the status
 	visits     sync.Pool
 
-	stop func()        // ends the ticking
-	done chan struct{} // closed when it has ended
+	closing context.Context // ends with Close
+	stop    func()          // ends it, and the ticking
+	done    chan struct{}   // closed when that has ended
 
 	mu       sync.Mutex
 	gate     gate
@@ -106,7 +107,7 @@ func New(cfg Config) (*Shedder, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
+	s.closing, s.stop = ctx, stop
 	s.reloads.status = ReloadStatus{OK: true, Since: time.Now()}
 	s.health.Load().Start()
 	go s.run(ctx)

@@ -16,7 +16,7 @@ type visit struct {
 	route  *route
 	now    time.Duration  // read once, and again after whatever takes time
 	wait   time.Duration  // spent waiting so far, for a turn and in the line
-	turned bool           // at the gate: the turn that a delaying rule gave has come
+	turned bool           // the turn that a delaying rule gave has come, or there is none to come
 	stood  *limits.Policy // in whose line of turns it stands or has stood
 
 	asked  time.Duration // how long the store took, if that is worth measuring
