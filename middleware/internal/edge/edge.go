@@ -42,6 +42,7 @@ type Edge struct {
 	html       bool
 	beforeAuth bool
 	accounts   bool
+	logger     *slog.Logger
 }
 
 // New makes an Edge, or says what is wrong with the configuration.
@@ -54,7 +55,7 @@ func New(cfg Config) (*Edge, error) {
 	}
 	e := &Edge{
 		shedder: cfg.Shedder, classify: cfg.Classify, settle: cfg.Settle, pumpkin: cfg.Pumpkin, legacy: cfg.Legacy,
-		html: !cfg.NoHTML, beforeAuth: cfg.BeforeAuth, accounts: cfg.Accounts,
+		html: !cfg.NoHTML, beforeAuth: cfg.BeforeAuth, accounts: cfg.Accounts, logger: cmp.Or(cfg.Logger, slog.Default()),
 	}
 	if err := e.follow(cfg.Principals || cfg.BeforeAuth, cfg.Logger); err != nil {
 		return nil, err
@@ -143,13 +144,20 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 		req.Amounts = append(req.Amounts, shed.Amount{Unit: shed.ResponseBytes, N: toll})
 	}
 	var slow *slowBody
-	if r.ContentLength != 0 && !exempt && !route.longLived {
-		if slow = seen.slow.watch(w, r, &e.awaited); slow != nil {
+	if r.ContentLength != 0 && !exempt && !route.patient {
+		asks := expects(r)
+		if asks {
+			r = r.WithContext(r.Context()) // the server has to find its own body in r, or it waits for it before it lets an answer out
+		}
+		if slow = e.watch(&seen.slow, w, r); slow != nil && slow.gather > 0 && !asks && !upgrades(r) {
 			req.Await = slow.await
 		}
 	}
 	permit, err := e.shedder.Admit(r.Context(), req)
 	if err != nil {
+		if slow != nil {
+			slow.leave()
+		}
 		leaveUnread(w, r)
 		return err
 	}
@@ -170,7 +178,7 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 	showShadowGate(header, permit.WouldRefuse())
 	if slow != nil {
 		slow.permit = permit
-		rec.rare = &rarities{slow: slow, refuse: func() { e.Refuse(w, r, tooSlow) }}
+		rec.rare = &rarities{slow: slow, refuse: func() { e.Refuse(w, r, tooSlow()) }}
 	}
 	if e.beforeAuth {
 		pending := req // a copy, so that only then it is kept on the heap
@@ -262,6 +270,9 @@ func (v *Visit) Finish(r *http.Request, status int) {
 	if v.Request != r && r.Pattern == "" {
 		r.Pattern = v.Request.Pattern // what a mux has found out is for those further out too
 	}
+	if v.Request != r && r.MultipartForm == nil {
+		r.MultipartForm = v.Request.MultipartForm // whose files the server removes
+	}
 }
 
 // Cut reports, once Finish has been called, whether the middleware has answered because the body came too slowly, whatever the handler
@@ -269,7 +280,12 @@ func (v *Visit) Finish(r *http.Request, status int) {
 func (v *Visit) Cut() bool { return v.rec != nil && v.rec.deaf }
 
 // Leave ends the permit. A second call does nothing.
-func (v *Visit) Leave() { v.permit.Done(v.outcome) }
+func (v *Visit) Leave() {
+	if v.rec != nil && v.rec.rarities().slow != nil {
+		v.rec.rare.slow.leave()
+	}
+	v.permit.Done(v.outcome)
+}
 
 // Rejection makes a refusal of an error of Enter. It is nil if nobody is left to answer: StatusGone.
 func (e *Edge) Rejection(r *http.Request, err error) *shed.Rejection {

@@ -38,6 +38,7 @@ type route struct {
 	name      string
 	exempt    bool
 	longLived bool
+	patient   bool // bodies may come as slowly as they like
 	costField string
 }
 
@@ -50,7 +51,10 @@ func newRoutes(list []shed.Route) (*routes, error) {
 	t := &routes{http.NewServeMux(), make(map[plain]*route), make(map[string]*route), make(map[string]*route)}
 	someHosted := false
 	for _, r := range list {
-		entry := &route{r.Name, r.Exempt, r.LongLived > 0, http.CanonicalHeaderKey(r.CostHeader)}
+		entry := &route{
+			name: r.Name, exempt: r.Exempt, longLived: r.LongLived > 0, patient: r.Exempt || r.LongLived > 0 || r.Shadow,
+			costField: http.CanonicalHeaderKey(r.CostHeader),
+		}
 		t.byName[r.Name] = entry
 		if r.Match == "" {
 			continue // found by name only

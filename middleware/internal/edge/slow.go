@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +23,7 @@ type bodies struct {
 	gather  int
 }
 
-// mostAwaited bounds how many bodies are gathered at once, and so the memory for it. Beyond it a body holds a place while it comes.
+// mostAwaited bounds how many bodies are gathered at once, and so the memory for it. Beyond it requests with bodies are refused.
 const mostAwaited = 4096
 
 func newBodies(b shed.Bodies) bodies {
@@ -36,93 +38,193 @@ func newBodies(b shed.Bodies) bodies {
 // errSlow is what reading a body that is too slow ends with.
 var errSlow = errors.New("the request body comes too slowly")
 
-// watch puts a slowBody around the body of r, or returns nil where there is nothing to watch: no body, one that cannot be given up on,
-// or a conversation, in which the client may wait for us.
-func (b *bodies) watch(w http.ResponseWriter, r *http.Request, awaited *atomic.Int64) *slowBody {
-	if b.quantum == 0 || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || r.Method == http.MethodConnect ||
-		strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		return nil
-	}
-	s := &slowBody{bodies: b, inner: r.Body, length: r.ContentLength, control: http.NewResponseController(w), awaited: awaited}
-	if srv, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && srv.ReadTimeout > 0 {
-		s.until = time.Now().Add(srv.ReadTimeout) // what the server had set
-	}
-	if s.control.SetReadDeadline(s.until) != nil {
-		return nil
-	}
-	// Over HTTP/2 a body of unknown length may be one side of a conversation: that it has begun is enough.
-	s.whole = r.ContentLength > 0 || r.ProtoMajor == 1
-	r.Body = s
-	return s
-}
-
 // slowBody is a body that has to come fast enough. Only time in which it is awaited counts: whoever reads it may take as long as they
 // like.
 type slowBody struct {
 	*bodies
+	edge    *Edge
 	inner   io.ReadCloser
 	length  int64 // below 0 if that is not known
 	control *http.ResponseController
-	awaited *atomic.Int64 // how many bodies are awaited
-	until   time.Time     // the server's own deadline; the zero Time if there is none
-	whole   bool          // whether all of it may be gathered
+	pieces  bool // may be gathered until its beginning is there, and not only until something is
 
-	gathered []byte // came before there was a place, and has not been read
-	failed   error  // what the next Read of inner would say
-
-	waited time.Duration // in which came less than quantum bytes
-	came   int64         // so many
+	gathered []byte        // came before there was a place, and has not been read
+	failed   error         // what reading will end with from now on
+	waited   time.Duration // in which came less than quantum bytes
+	came     int64         // so many
 
 	permit shed.Permit // once there is one
 	cut    atomic.Bool // it was too slow for the place it had
+
+	mu        sync.Mutex // guards what is below, and is held while the deadline of the connection, or of the stream, is set
+	own       time.Time  // the deadline that the server or the handler has set; the zero Time is none
+	pace      time.Time  // the one that the pace asks for, while a Read is under way
+	reading   bool
+	awaited   bool // is being gathered
+	ended     bool // gathering has to end
+	unwatched bool // deadlines cannot be set
+	over      bool // the connection is somebody else's from now on
 }
 
-// await gathers the beginning, before the request takes a place.
-func (s *slowBody) await(context.Context) error {
-	if s.gather == 0 {
+// watch puts a slowBody around the body of r, or returns nil where there is nothing to watch: no body, or one side of a conversation
+// over HTTP/2, in which the client may wait for us.
+func (e *Edge) watch(b *bodies, w http.ResponseWriter, r *http.Request) *slowBody {
+	if b.quantum == 0 || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || r.Method == http.MethodConnect || converses(r) {
 		return nil
 	}
-	defer s.awaited.Add(-1)
-	if s.awaited.Add(1) > mostAwaited {
-		return nil
+	s := &slowBody{bodies: b, edge: e, inner: r.Body, length: r.ContentLength, control: http.NewResponseController(w)}
+	if srv, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && srv.ReadTimeout > 0 {
+		s.own = time.Now().Add(srv.ReadTimeout) // what the server has set, for it does not tell
 	}
+	// Over HTTP/2 a body of unknown length may be one side of a conversation: that it has begun is enough.
+	s.pieces = r.ContentLength > 0 || r.ProtoMajor == 1
+	r.Body = s
+	return s
+}
+
+// converses reports whether r is a call of gRPC. Over HTTP/1 there are none, whatever its fields say.
+func converses(r *http.Request) bool {
+	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';') && r.ProtoMajor >= 2 && r.ContentLength < 0
+}
+
+// expects reports whether the client of r asks first whether it may send the body. Reading would tell it so.
+func expects(r *http.Request) bool {
+	return r.Header["Expect"] != nil && strings.EqualFold(r.Header.Get("Expect"), "100-continue")
+}
+
+// upgrades reports whether the client of r may wait for another protocol before it goes on.
+func upgrades(r *http.Request) bool {
+	return r.Header["Upgrade"] != nil && strings.Contains(strings.ToLower(r.Header.Get("Connection")), "upgrade")
+}
+
+// await gathers the beginning, before the request takes a place, for as long as ctx allows.
+func (s *slowBody) await(ctx context.Context) error {
+	defer s.edge.awaited.Add(-1)
+	if s.edge.awaited.Add(1) > mostAwaited { // by the time that they are told, those have shown their pace
+		return &shed.Rejection{Reason: shed.Overloaded, RetryAfter: s.grace + rand.N(s.grace)}
+	}
+	s.awaited = true
+	defer context.AfterFunc(ctx, s.end)()
+	err := s.collect()
+	s.mu.Lock()
+	s.awaited = false
+	ended := s.ended
+	s.mu.Unlock()
+	switch {
+	case ended:
+		return ctx.Err()
+	case s.unwatched:
+		return nil
+	case errors.Is(err, errSlow), errors.Is(err, os.ErrDeadlineExceeded):
+		return tooSlow()
+	}
+	s.failed = err // who reads the body is told
+	return nil
+}
+
+// collect reads until enough has been gathered.
+func (s *slowBody) collect() error {
 	all := s.gather // of what is awaited
 	if s.length > 0 {
 		all = int(min(int64(all), s.length))
 		s.gathered = make([]byte, 0, all)
 	}
-	for len(s.gathered) < all && s.failed == nil {
+	for len(s.gathered) < all {
 		s.gathered = slices.Grow(s.gathered, min(512, all-len(s.gathered)))
 		n, err := s.receive(s.gathered[len(s.gathered):min(cap(s.gathered), all)])
-		s.gathered, s.failed = s.gathered[:len(s.gathered)+n], err
-		if !s.whole {
-			break
+		if s.gathered = s.gathered[:len(s.gathered)+n]; err != nil || !s.pieces {
+			return err
 		}
 	}
-	if s.failed == errSlow {
-		return &shed.Rejection{Reason: shed.BodyTooSlow}
-	}
-	return nil // who reads the body is told what else has failed
+	return nil
 }
 
 // receive reads from the client, who has to keep the pace.
 func (s *slowBody) receive(p []byte) (n int, err error) {
 	began := time.Now()
-	deadline, ours := began.Add(s.grace-s.waited), true
-	if !s.until.IsZero() && s.until.Before(deadline) {
-		deadline, ours = s.until, false
+	if !s.begin(began) {
+		if s.awaited {
+			return 0, io.ErrNoProgress // and await finds out why
+		}
+		return s.inner.Read(p)
 	}
-	_ = s.control.SetReadDeadline(deadline)
 	n, err = s.inner.Read(p)
-	_ = s.control.SetReadDeadline(s.until)
+	late := s.done(err)
 	s.waited += time.Since(began)
 	if s.came += int64(n); s.came >= s.quantum {
 		s.waited, s.came = 0, 0
 	}
-	if err != nil && ours && errors.Is(err, os.ErrDeadlineExceeded) {
+	if late {
 		return n, errSlow
 	}
 	return n, err
+}
+
+// begin sets the deadline for one Read, and reports false where there is none to be set.
+func (s *slowBody) begin(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.unwatched || s.ended {
+		return false
+	}
+	s.pace, s.reading = now.Add(s.grace-s.waited), true
+	if err := s.apply(); err != nil {
+		s.reading, s.unwatched = false, true
+		s.edge.warnUnwatched(err)
+		return false
+	}
+	return true
+}
+
+// done takes back what begin has set, and reports whether err is because the pace was not kept. A client that did not keep it sends
+// nothing any more that is worth waiting for.
+func (s *slowBody) done(err error) (late bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	late = errors.Is(err, os.ErrDeadlineExceeded) && !s.ended && (s.own.IsZero() || s.pace.Before(s.own))
+	if s.reading = false; !late && !s.ended && !s.over {
+		_ = s.apply()
+	}
+	return late
+}
+
+// apply sets the deadline that holds now: the sooner one.
+func (s *slowBody) apply() error {
+	if s.reading && (s.own.IsZero() || s.pace.Before(s.own)) {
+		return s.control.SetReadDeadline(s.pace)
+	}
+	return s.control.SetReadDeadline(s.own)
+}
+
+// end ends gathering, also a Read that is under way.
+func (s *slowBody) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.awaited {
+		return
+	}
+	if s.ended = true; s.reading {
+		_ = s.control.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
+// setReadDeadline is what the handler asks for.
+func (s *slowBody) setReadDeadline(t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.own = t
+	return s.apply()
+}
+
+// leave lets go of the connection: the handler has ended, or has taken it over.
+func (s *slowBody) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over = true; s.reading { // by somebody else, who may go on for as long as the server lets them
+		s.reading = false
+		_ = s.apply()
+	}
 }
 
 // Read implements io.Reader.
@@ -132,16 +234,31 @@ func (s *slowBody) Read(p []byte) (n int, err error) {
 		s.gathered = s.gathered[n:]
 		return n, nil
 	}
-	if s.failed == nil && len(p) > 0 {
-		if n, s.failed = s.receive(p); s.failed == errSlow && !s.cut.Swap(true) {
+	if s.failed != nil || len(p) == 0 {
+		return 0, s.failed
+	}
+	if n, err = s.receive(p); errors.Is(err, errSlow) {
+		s.failed = err
+		if !s.cut.Swap(true) {
 			s.permit.Cut()
 		}
 	}
-	return n, s.failed
+	return n, err
 }
 
 // Close implements io.Closer.
 func (s *slowBody) Close() error { return s.inner.Close() }
 
-// tooSlow is the answer to a request that was running when the rest of its body came too slowly.
-var tooSlow = &shed.Rejection{Reason: shed.BodyTooSlow}
+// tooSlow is the answer to a request whose body comes too slowly.
+func tooSlow() *shed.Rejection { return &shed.Rejection{Reason: shed.BodyTooSlow} }
+
+// unwatched is for telling once that nobody can be hurried.
+var unwatched sync.Once
+
+// warnUnwatched says that bodies may be as slow as they like.
+func (e *Edge) warnUnwatched(err error) {
+	unwatched.Do(func() {
+		e.logger.Warn("spillway: how slowly bodies come is not watched: a writer further out hides SetReadDeadline. Give it an Unwrap method, or put Spillway outside of it, as with http.TimeoutHandler",
+			"error", err)
+	})
+}

@@ -46,6 +46,9 @@ func newView(cfg shed.Config, principals bool) (*view, error) {
 		who: who, routes: routes, slow: newBodies(cfg.Bodies), answers: answers{keyHeader: who.TakesAPIKeys()},
 		evadable: evadable(who, cfg.Limits), hidden: cfg.Answers.HideRateLimit, html: !cfg.Answers.NoHTML, legacy: legacy,
 	}
+	if cfg.Shadow { // nobody is turned away
+		v.slow = bodies{}
+	}
 	for _, l := range cfg.Limits {
 		v.counts(l)
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/spillway-go/spillway/shed"
 )
@@ -121,6 +122,14 @@ func (w *recorder) WriteString(s string) (int, error) {
 
 // Unwrap lets http.ResponseController reach whatever else the inner writer can do.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// SetReadDeadline is for http.ResponseController. The sooner of it and what a body's pace asks for holds.
+func (w *recorder) SetReadDeadline(deadline time.Time) error {
+	if s := w.rarities().slow; s != nil {
+		return s.setReadDeadline(deadline)
+	}
+	return http.NewResponseController(w.ResponseWriter).SetReadDeadline(deadline)
+}
 
 // recorderOf returns the recorder itself, from whatever it is part of.
 func (w *recorder) recorderOf() *recorder { return w }
