@@ -44,10 +44,11 @@ type Watch struct {
 	look    looker
 	beside  map[string]*looker // of the files that the file names, by their paths
 	wrong   bool               // the last attempt failed
+	signals chan os.Signal     // since Load, unless there is a HangUp
 }
 
 // Load reads the file for the first time, as the function Load does, and applies Flags. The program starts with what it
-// returns, and Run goes on from there: a change in between is not missed.
+// returns, and Run goes on from there: a change in between is not missed, nor is a SIGHUP, which no longer ends the process.
 func (w *Watch) Load() (*Config, error) {
 	data, unread := read(w.Path)
 	if unread != nil {
@@ -60,6 +61,10 @@ func (w *Watch) Load() (*Config, error) {
 	w.lines = lines
 	if w.Flags != nil {
 		w.Flags(c)
+	}
+	if w.HangUp == nil && w.signals == nil {
+		w.signals = make(chan os.Signal, 1)
+		signal.Notify(w.signals, syscall.SIGHUP)
 	}
 	own := *c
 	w.config = &own
@@ -93,10 +98,8 @@ func (o Outcome) String() string {
 func (w *Watch) Run(ctx context.Context) {
 	hangUp := w.HangUp
 	if hangUp == nil {
-		c := make(chan os.Signal, 1)
-		signal.Notify(c, syscall.SIGHUP)
-		defer signal.Stop(c)
-		hangUp = c
+		hangUp = w.signals
+		defer signal.Stop(w.signals)
 	}
 	w.look.path = w.Path
 	w.file.took(w.content)

@@ -39,7 +39,8 @@ type watched struct {
 func follow(t *testing.T, path string, change func(*Watch)) *watched {
 	t.Helper()
 	program := Config{Shed: shed.Config{Health: health.Config{Off: true}}, Pumpkin: Pumpkin{AdminListen: "127.0.0.1:1"}}
-	watch := &Watch{Path: path, Program: program}
+	hangUp := make(chan os.Signal)
+	watch := &Watch{Path: path, Program: program, HangUp: hangUp}
 	if change != nil {
 		change(watch)
 	}
@@ -51,8 +52,8 @@ func follow(t *testing.T, path string, change func(*Watch)) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{T: t, path: path, shedder: s, watch: watch, hangUp: make(chan os.Signal)}
-	watch.Shedder, watch.HangUp = s, w.hangUp
+	w := &watched{T: t, path: path, shedder: s, watch: watch, hangUp: hangUp}
+	watch.Shedder = s
 	watch.Report = func(o Outcome) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
