@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/spillway-go/spillway/bench/judge"
-	"github.com/spillway-go/spillway/bench/measure"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/judge"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/results"
+	"github.com/spillway-go/spillway/bench/internal/sim"
 	"github.com/spillway-go/spillway/bench/scenarios"
-	"github.com/spillway-go/spillway/bench/sim"
 )
 
 // inRealTime plays s with Spillway in its real forms and holds them against the simulation of the same seed: goodput has to agree

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spillway-go/spillway/bench/bars"
+	"github.com/spillway-go/spillway/bench/internal/bars"
 )
 
 // barsCommand plays the cases of package bars and writes their figures as a table.

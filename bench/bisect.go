@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/internal/measure"
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 

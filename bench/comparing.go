@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spillway-go/spillway/bench/compare"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/compare"
+	"github.com/spillway-go/spillway/bench/internal/results"
 )
 
 func compareCommand(_ context.Context, args []string, out, log io.Writer) (int, error) {

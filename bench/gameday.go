@@ -7,8 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spillway-go/spillway/bench/gameday"
-	"github.com/spillway-go/spillway/bench/judge"
+	"github.com/spillway-go/spillway/bench/internal/gameday"
+	"github.com/spillway-go/spillway/bench/internal/judge"
 )
 
 // gamedayCommand plays a bad day against two gateways, and says what their users saw.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/arms"
-	"github.com/spillway-go/spillway/bench/load"
-	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/internal/arms"
+	"github.com/spillway-go/spillway/bench/internal/load"
+	"github.com/spillway-go/spillway/bench/internal/measure"
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 

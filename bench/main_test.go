@@ -14,11 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/judge"
-	"github.com/spillway-go/spillway/bench/measure"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/judge"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/results"
+	"github.com/spillway-go/spillway/bench/internal/sim"
 	"github.com/spillway-go/spillway/bench/scenarios"
-	"github.com/spillway-go/spillway/bench/sim"
 )
 
 // bench runs a command line and returns its exit code and what it wrote.

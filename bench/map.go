@@ -9,10 +9,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/judge"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/judge"
+	"github.com/spillway-go/spillway/bench/internal/results"
+	"github.com/spillway-go/spillway/bench/internal/sim"
 	"github.com/spillway-go/spillway/bench/scenarios"
-	"github.com/spillway-go/spillway/bench/sim"
 )
 
 // The grid of the map, and how long each cell is watched after its trigger.

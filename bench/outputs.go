@@ -9,10 +9,10 @@ import (
 	"os"
 	"text/tabwriter"
 
-	"github.com/spillway-go/spillway/bench/judge"
-	"github.com/spillway-go/spillway/bench/measure"
-	"github.com/spillway-go/spillway/bench/report"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/judge"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/report"
+	"github.com/spillway-go/spillway/bench/internal/results"
 )
 
 // outputs are the files that every command can write its results to.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/arms"
-	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/internal/arms"
+	"github.com/spillway-go/spillway/bench/internal/measure"
 	"github.com/spillway-go/spillway/bench/scenarios"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/shed"

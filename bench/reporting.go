@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/results"
 )
 
 func reportCommand(_ context.Context, args []string, out, log io.Writer) (int, error) {

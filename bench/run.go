@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/arms"
-	"github.com/spillway-go/spillway/bench/judge"
-	"github.com/spillway-go/spillway/bench/load"
-	"github.com/spillway-go/spillway/bench/measure"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/arms"
+	"github.com/spillway-go/spillway/bench/internal/judge"
+	"github.com/spillway-go/spillway/bench/internal/load"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/results"
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 

@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/spillway-go/spillway/bench/flawed"
-	"github.com/spillway-go/spillway/bench/measure"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/flawed"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/results"
+	"github.com/spillway-go/spillway/bench/internal/sim"
 	"github.com/spillway-go/spillway/bench/scenarios"
-	"github.com/spillway-go/spillway/bench/sim"
 )
 
 func simCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {

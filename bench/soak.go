@@ -9,8 +9,8 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/measure"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/results"
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/judge"
-	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/internal/judge"
+	"github.com/spillway-go/spillway/bench/internal/measure"
 )
 
 // TestAShortSoakLeavesNothingBehind is the short form of bench soak, with the real goroutines, locks and timers in virtual time.

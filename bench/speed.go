@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/load"
-	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/internal/load"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/sim"
 	"github.com/spillway-go/spillway/bench/scenarios"
-	"github.com/spillway-go/spillway/bench/sim"
 )
 
 // What bench itself has to reach, or it could not carry out its scenarios.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/measure"
+	"github.com/spillway-go/spillway/bench/internal/measure"
 )
 
 // TestAGeneratorThatIsTooSlowIsNoPass: the rate alone says nothing; what leaves late was not sent when it should have been.

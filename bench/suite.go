@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spillway-go/spillway/bench/measure"
-	"github.com/spillway-go/spillway/bench/results"
+	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/results"
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 
