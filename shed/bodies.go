@@ -86,7 +86,7 @@ func (v *visit) await(req *Request) error {
 // when it comes.
 func (v *visit) spaced(decision *limits.Decision) bool {
 	for i := range decision.Len() {
-		if verdict := decision.At(i); !verdict.Shadow && v.route.rule(verdict.Policy).Excess == Delay {
+		if v.route.rule(decision.At(i).Policy).Excess == Delay {
 			return true
 		}
 	}
