@@ -1,0 +1,118 @@
+package middleware_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/shed"
+)
+
+// Who trickles one byte a second is answered after what time, and how.
+func TestWhatIsAndIsNotEndedOfBodiesThatTrickle(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*shed.Config)
+		head   string
+		status int
+		after  time.Duration
+	}{
+		"calls itself gRPC over HTTP/1": {head: "Content-Type: application/grpc\r\n", status: 408, after: 5 * time.Second},
+		"asks for an upgrade":           {head: "Connection: Upgrade\r\nUpgrade: tcp\r\n", status: 408, after: 5 * time.Second},
+		"shadow":                        {change: func(c *shed.Config) { c.Shadow = true }, status: 200, after: 20 * time.Second},
+		"shadow route": {change: func(c *shed.Config) { c.Routes = []shed.Route{{Name: "r", Match: "POST /", Shadow: true}} },
+			status: 200, after: 20 * time.Second},
+		"ungated": {change: func(c *shed.Config) { *c = c.Ungated() }, status: 200, after: 20 * time.Second},
+		"deadline of the route": {change: func(c *shed.Config) {
+			c.Routes = []shed.Route{{Name: "r", Match: "POST /", Deadline: time.Second}}
+		}, status: 503, after: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forEachAdapter(t, func(t *testing.T, a adapter) {
+				synctest.Test(t, func(t *testing.T) {
+					s := open(t, 1, row.change)
+					conn, start := piped(t, a.wrap(t, middleware.Config{Shedder: s}, reading))(), time.Now()
+					posting(t, conn, row.head+"Content-Length: 20\r\n", "x", 20)
+					if res := answered(t, conn); res.StatusCode != row.status || time.Since(start) != row.after {
+						t.Errorf("%s after %v, want %d after %v", res.Status, time.Since(start), row.status, row.after)
+					}
+				})
+			})
+		})
+	}
+}
+
+func TestCloseEndsGathering(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, 1, nil)
+		conn, start := piped(t, wrapHTTP(t, middleware.Config{Shedder: s}, reading))(), time.Now()
+		posting(t, conn, "Content-Length: 20\r\n", "x", 20)
+		time.Sleep(1500 * time.Millisecond)
+		s.Close()
+		if res := answered(t, conn); res.StatusCode != 503 || time.Since(start) != 1500*time.Millisecond {
+			t.Errorf("%s after %v", res.Status, time.Since(start))
+		}
+	})
+}
+
+// The handler's own deadline holds where it is the sooner one, and is not taken for a lack of pace.
+func TestTheHandlersOwnReadDeadlineHolds(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, 1, nil)
+			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+					t.Error(err)
+				}
+				reading(w, r)
+			})
+			conn, start := piped(t, a.wrap(t, middleware.Config{Shedder: s}, h))(), time.Now()
+			go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n%s", strings.Repeat("x", 20000))
+			if res := answered(t, conn); res.StatusCode != http.StatusTeapot || time.Since(start) != time.Second {
+				t.Errorf("%s after %v", res.Status, time.Since(start))
+			}
+		})
+	})
+}
+
+// Who asks first whether to send a body is answered before any of it comes.
+func TestWhoAsksFirstIsAnsweredFirst(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, 1, nil)
+			h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
+			conn, start := piped(t, a.wrap(t, middleware.Config{Shedder: s}, h))(), time.Now()
+			go fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 60000\r\n\r\n")
+			if res := answered(t, conn); res.StatusCode != 413 || time.Since(start) != 0 {
+				t.Errorf("%s after %v", res.Status, time.Since(start))
+			}
+		})
+	})
+}
+
+// More bodies than may be gathered at once take no places.
+func TestMoreBodiesThanAreGatheredAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, 4, nil)
+		connect := piped(t, wrapHTTP(t, middleware.Config{Shedder: s}, reading))
+		ask := func() net.Conn {
+			conn := connect()
+			_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nX-API-Key: slow\r\nContent-Length: 9\r\n\r\n")
+			return conn
+		}
+		for range 4096 {
+			go func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }(ask())
+		}
+		synctest.Wait()
+		refused(t, answered(t, ask()), 503, shed.Overloaded)
+		if st := s.Status(); st.InFlight != 0 {
+			t.Errorf("%d in flight", st.InFlight)
+		}
+		time.Sleep(6 * time.Second)
+	})
+}
