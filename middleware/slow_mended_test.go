@@ -116,3 +116,48 @@ func TestMoreBodiesThanAreGatheredAreRefused(t *testing.T) {
 		time.Sleep(6 * time.Second)
 	})
 }
+
+// A handler may give an upload more time than the server's ReadTimeout, and without that the ReadTimeout holds.
+func TestAHandlerExtendsTheReadTimeout(t *testing.T) {
+	for _, extends := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, 1, nil)
+			h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if extends {
+					_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Minute))
+				}
+				reading(w, r)
+			}))
+			srv := &http.Server{Handler: h, Protocols: new(http.Protocols), ReadTimeout: 2500 * time.Millisecond}
+			conn, start := pipedServer(t, srv)(), time.Now()
+			posting(t, conn, "Content-Length: 80000\r\n", strings.Repeat("x", 20000), 4)
+			want, after := 200, 4*time.Second
+			if !extends {
+				want, after = http.StatusTeapot, 2500*time.Millisecond
+			}
+			if res := answered(t, conn); res.StatusCode != want || time.Since(start) != after {
+				t.Errorf("extends %t: %s after %v, want %d after %v", extends, res.Status, time.Since(start), want, after)
+			}
+		})
+	}
+}
+
+// Reading after the handler's end leaves the connection's deadlines to the server: it idles out when it should.
+func TestReadingAfterTheEndTouchesNoDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, 1, nil)
+		h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body := r.Body
+			_, _ = body.Read(make([]byte, 1))
+			time.AfterFunc(time.Second, func() { _, _ = io.Copy(io.Discard, body) })
+		}))
+		srv := &http.Server{Handler: h, Protocols: new(http.Protocols), IdleTimeout: 3 * time.Second}
+		conn, start := pipedServer(t, srv)(), time.Now()
+		go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n%s", strings.Repeat("x", 20000))
+		answered(t, conn)
+		_, err := conn.Read(make([]byte, 1))
+		if took := time.Since(start); err != io.EOF || took != 3*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}

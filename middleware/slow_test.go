@@ -38,9 +38,13 @@ func (pipes) Addr() net.Addr { return &net.UnixAddr{} }
 // piped serves h over pipes and returns how to connect. Who asks is told by an API key, for a pipe has no address.
 func piped(t *testing.T, h http.Handler) func() net.Conn {
 	t.Helper()
+	return pipedServer(t, &http.Server{Handler: h, Protocols: new(http.Protocols)})
+}
+
+func pipedServer(t *testing.T, srv *http.Server) func() net.Conn {
+	t.Helper()
 	conns := make(chan net.Conn)
 	p := pipes{conns, sync.OnceFunc(func() { close(conns) })}
-	srv := &http.Server{Handler: h, Protocols: new(http.Protocols)}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
 	done := make(chan struct{})
