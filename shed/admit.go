@@ -75,6 +75,13 @@ func (v *visit) admit(req *Request) (Permit, error) {
 			v.giveBack(&decision)
 		}
 	}()
+	awaits, spaced := req.Await != nil && !v.route.shadow, v.route.spaced()
+	if awaits && spaced {
+		if err := v.await(req); err != nil {
+			settled = true
+			return Permit{}, err
+		}
+	}
 	turn, err := v.arrive(req, &decision)
 	if err != nil {
 		settled = true
@@ -83,7 +90,7 @@ func (v *visit) admit(req *Request) (Permit, error) {
 	if turn != nil {
 		err = v.awaitTurn(turn)
 	}
-	if err == nil && req.Await != nil && !v.route.shadow && !v.spaced(&decision) {
+	if err == nil && awaits && !spaced {
 		err = v.await(req)
 	}
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -82,15 +83,10 @@ func (v *visit) await(req *Request) error {
 	return nil
 }
 
-// spaced reports whether a rule that delays has charged the request. Such rules space out what starts, so whoever has a turn uses it
-// when it comes.
-func (v *visit) spaced(decision *limits.Decision) bool {
-	for i := range decision.Len() {
-		if v.route.rule(decision.At(i).Policy).Excess == Delay {
-			return true
-		}
-	}
-	return false
+// spaced reports whether a rule that delays is about the route. Such rules space out what starts, so whoever has a turn uses it when it
+// comes: what has to be awaited is awaited before.
+func (r *route) spaced() bool {
+	return slices.ContainsFunc(r.rules, func(rule *rule) bool { return rule.Excess == Delay })
 }
 
 // Cut says that the rest of the request's body comes too slowly: the work will end soon, and its place is free from now on, as after

@@ -70,7 +70,12 @@ func TestNothingIsAwaitedBetweenATurnAndItsUse(t *testing.T) {
 		cfg.Limits = []Limit{{Name: "smooth", Rule: limits.LeakyBucket{Capacity: 10, Leak: limits.PerSecond(1)}, Excess: Delay, Per: Global}}
 		s, start := open(t, cfg), time.Now()
 		for i := range 4 {
-			p := admitted(t, s, Request{Await: func(context.Context) error { t.Error("awaited"); return nil }})
+			p := admitted(t, s, Request{Await: func(context.Context) error {
+				if at, want := time.Since(start), time.Duration(max(i-1, 0))*time.Second; at != want {
+					t.Errorf("the %d. awaited at %v, want %v, before its turn", i, at, want)
+				}
+				return nil
+			}})
 			p.Done(Success)
 			if took := time.Since(start); took != time.Duration(i)*time.Second {
 				t.Errorf("the %d. after %v, want %v", i, took, time.Duration(i)*time.Second)

@@ -60,8 +60,8 @@ type Request struct {
 	// Amounts says what the request weighs in other units than requests, as far as that is known.
 	Amounts []Amount
 	// Await, if not nil, waits for what the request must hold no place for, such as its body. It is called when the limits have let
-	// the request pass and before the gate is asked, but not where a limit that delays has given it a turn, which it has to use when it
-	// comes, nor where all is a shadow. Its context ends with the request's deadline and with Close. If it fails with a *Rejection,
+	// the request pass and before the gate is asked; where a limit delays before they are asked, for a turn has to be used when it
+	// comes; and not at all where all is a shadow. Its context ends with the request's deadline and with Close. If it fails with a *Rejection,
 	// which it has made for this request, the request is refused with that; any other error says that the caller has gone away or, if it
 	// is the context's, that there is no more time.
 	Await func(context.Context) error
