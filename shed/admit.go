@@ -77,7 +77,11 @@ func (v *visit) admit(req *Request) (Permit, error) {
 	}()
 	awaits, spaced := req.Await != nil && !v.route.shadow, v.route.spaced()
 	if awaits && spaced {
-		if err := v.await(req); err != nil {
+		err := v.foresee(req, &decision)
+		if err == nil {
+			err = v.await(req)
+		}
+		if err != nil {
 			settled = true
 			return Permit{}, err
 		}

@@ -83,6 +83,21 @@ func (v *visit) await(req *Request) error {
 	return nil
 }
 
+// foresee refuses what the rates of the route would refuse now, before anything is awaited and charged.
+func (v *visit) foresee(req *Request, decision *limits.Decision) error {
+	if err := v.list(v.route.rules, false, req); err != nil || len(v.charges) == 0 {
+		return err
+	}
+	d, err := v.s.store.Peek(v.ctx, v.s.clock.wall(), v.charges)
+	v.now = v.s.clock.now()
+	if err != nil || d.Allowed { // what a store that is down means is for the charge to say
+		return nil
+	}
+	*decision = d
+	v.count(decision)
+	return v.overLimit(decision)
+}
+
 // spaced reports whether a rule that delays is about the route. Such rules space out what starts, so whoever has a turn uses it when it
 // comes: what has to be awaited is awaited before.
 func (r *route) spaced() bool {

@@ -133,3 +133,28 @@ func TestAShadowAwaitsNothing(t *testing.T) {
 		t.Error("without places slow bodies hold none, and are watched")
 	}
 }
+
+// Where what has to be awaited comes before the charge, a refusal comes before it all the same, and charges nothing.
+func TestWhatTheRulesRefuseIsNotAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := fixed(10, Queue{Capacity: -1})
+		cfg.Limits = []Limit{
+			{Name: "smooth", Rule: limits.LeakyBucket{Capacity: 10, Leak: limits.PerSecond(1)}, Excess: Delay, Per: Global},
+			{Name: "quota", Rule: limits.FixedWindow{Quota: limits.Rate{Amount: 1, Per: time.Hour}}, Per: Global},
+		}
+		s := open(t, cfg)
+		awaited := 0
+		ask := Request{Await: func(context.Context) error { awaited++; return nil }}
+		p := admitted(t, s, ask)
+		p.Done(Success)
+		for range 2 {
+			_, err := s.Admit(t.Context(), ask)
+			if r, _ := errors.AsType[*Rejection](err); r == nil || r.Reason != OverLimit || r.Rule != "quota" || len(r.Verdicts) != 2 {
+				t.Errorf("%v, want a refusal by quota that tells of both rules", err)
+			}
+		}
+		if st := s.Status(); awaited != 1 || st.Refused[OverLimit] != 2 || st.Rules[1].Refused != 2 || st.Rules[1].Admitted != 1 {
+			t.Errorf("awaited %d times, %+v", awaited, st.Rules)
+		}
+	})
+}
