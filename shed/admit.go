@@ -75,8 +75,9 @@ func (v *visit) admit(req *Request) (Permit, error) {
 			v.giveBack(&decision)
 		}
 	}()
-	awaits, spaced := req.Await != nil && !v.route.shadow, v.route.spaced()
-	if awaits && spaced {
+	awaits := req.Await != nil && !v.route.shadow
+	spaced := awaits && v.route.spaced()
+	if spaced {
 		err := v.foresee(req, &decision)
 		if err == nil {
 			err = v.await(req)
