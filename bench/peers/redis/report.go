@@ -32,7 +32,11 @@ func newReport(p plan, s *server) *report {
 }
 
 func (r *report) measure(m measurement) error {
-	results, err := r.plan.compare(r.server, m, limiters)
+	contenders := limiters
+	if m.callers == 1 {
+		contenders = append(slices.Clone(limiters), limiter{name: empty, open: openEmpty})
+	}
+	results, err := r.plan.compare(r.server, m, contenders)
 	r.results = append(r.results, results)
 	return err
 }
@@ -83,6 +87,9 @@ func (r *report) print(w io.Writer) error {
 			x := r.results[i][l.name]
 			t.Add(label, l.name, table.Version(l.module), r.rate(i, l.name), micros(x.p50), micros(x.p99), micros(x.cpu))
 			label = ""
+		}
+		if x, ok := r.results[i][empty]; ok {
+			t.Add("", empty, "", r.rate(i, empty), micros(x.p50), micros(x.p99), micros(x.cpu))
 		}
 	}
 	if err := t.Markdown(w); err != nil {
