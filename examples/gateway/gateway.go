@@ -257,7 +257,7 @@ func (g *gateway) serve() {
 	}
 	for _, l := range g.listeners {
 		g.wg.Go(func() {
-			if err := l.server.Serve(l.Listener); !errors.Is(err, http.ErrServerClosed) {
+			if err := l.server.Serve(impatient{l.Listener}); !errors.Is(err, http.ErrServerClosed) {
 				g.failed <- err
 			}
 		})
