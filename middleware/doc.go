@@ -5,7 +5,11 @@
 //
 //	429  a rule refused: this client's quota        reason over_limit, cost_too_large, in_flight
 //	403  nobody knows who asks, and somebody must   reason no_identity
+//	408  the request's body does not come           reason body_too_slow
 //	503  the service is short, or a feature is off  all other reasons
+//
+// A request with a body takes a place only when the beginning of its body is there, and the rest has to come fast enough: see
+// [shed.Bodies].
 //
 // A client that goes away while its request waits is not refused: the status is then 499 and nothing else, which nobody sees
 // but logs, and clients whose context the server itself has cancelled.
@@ -59,7 +63,9 @@
 // # Where to put it
 //
 // Inside of recovery, logging, metrics and CORS (so that a browser may read a 429), inside of http.TimeoutHandler (so that
-// the permit follows the work and not the answer), outside of everything that costs. Preflights pass without being counted.
+// the permit follows the work and not the answer), outside of everything that costs. A writer further out that hides
+// SetReadDeadline, as http.TimeoutHandler's does, keeps it from hurrying slow bodies; that is logged once. Preflights pass without
+// being counted.
 // Cross-origin scripts see the fields if CORS exposes Retry-After, RateLimit and RateLimit-Policy.
 //
 // One shedder may stand at several places of one chain: the outermost decides, the others let through what it admitted, so that

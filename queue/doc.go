@@ -3,12 +3,12 @@
 // It has two halves that share nothing but the idea.
 //
 // A [Line] is where requests stand that wait for a permit: nobody knows when the next permit comes free, so a line only
-// decides who is next, who has waited too long and who must go when it is full. [FIFO] is the line that knows nothing but
-// arrival. Lines are plain data structures without lock and clock; the gate of package shed owns both.
+// decides who is next, who has waited too long and who must go when it is full. [Fair] is the line for overload, with priorities and
+// fair between clients; [FIFO] knows nothing but arrival. Lines are plain data structures without lock and clock; the gate of package shed owns both.
 //
 // [Leaky] is the leaky bucket as a queue: there every caller's turn is known to the nanosecond when it arrives, because a
 // rule of package limits has computed it (the k-th of n simultaneous arrivals starts (k-1)/leak later). Leaky only parks the
-// callers until then.
+// callers until their turns come.
 //
 // # Words
 //

@@ -5,15 +5,18 @@
 //
 //  1. Feature: is what it asks for switched off? (Features, e.g. a pumpkin)
 //  2. Gate, a first look: would it be refused at once? Then no quota is touched.
-//  3. Rules: every [Limit] of its route is charged, all or nothing, in one call to the store. A rule whose excess is
-//     delayed gives the request a turn, and it waits for that.
+//  3. Rules: every [Limit] of its route is charged, all or nothing, in one call to the store; what is in flight is counted
+//     here, before that. A rule whose excess is delayed gives the request a turn, and it waits for that.
 //  4. Gate: are fewer running than the concurrency limit? If not, the request waits in a bounded line, or is refused if
 //     it could not be answered in time. In the line ([queue.Fair]) the more important route goes first, and no client can
-//     crowd out the others. Quota taken at the third station is then given back.
+//     crowd out the others. Quota taken at the third station is then given back, but no turn that has come.
+//
+// Where the request has something to await that must not cost a place ([Request].Await; an adapter awaits the beginning of the body
+// there), it does so between the last two, or before the rules where one of them delays.
 //
 // The concurrency limit is found, not configured: package limits/concurrency learns it from the latency of the work that
-// permits are given for, and package health lowers it while the process is short of CPU. Time spent waiting is never part
-// of such a sample.
+// permits are given for, and package health lowers it while the process is short of CPU or memory. Time spent waiting is never
+// part of such a sample.
 //
 // # Permits
 //

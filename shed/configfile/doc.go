@@ -32,5 +32,5 @@
 //
 // # Not here
 //
-// Reading the admin token, listening: programs do that. The file has no templates, includes or environment variables.
+// Reading the admin token, serving the admin endpoints, listening: programs do that. The file has no templates, includes or environment variables.
 package configfile

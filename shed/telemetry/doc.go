@@ -80,9 +80,9 @@
 //	spillway_pumpkin_admin_failures_total      admin requests without a right token, name or origin
 //	spillway_pumpkin_audit_failures_total      records that the audit file did not take
 //
-// Worth a page: refusals that last, such as
-// sum(rate(spillway_refused_total{reason!="over_limit"}[5m])) / sum(rate(spillway_admitted_total[5m])) > 0.05, and a limit
-// that stays at its minimum. Worth a look: any pressure above 0.5 for minutes, and rules whose refused share jumps.
+// examples/monitoring has alert rules for them, and docs/production.md what to do. Worth a page are refusals for lack of room that
+// last (the reasons overloaded, queue_full, wait_expired, displaced and deadline). Worth a look are any pressure above 0.5 for
+// minutes, and rules whose refused share jumps.
 //
 // Labels are bounded: names of configured rules and routes, reasons, outcomes and signals. A client's name or key is never
 // a label, and beyond [Config].MaxRoutes routes share one label, whatever a program calls them.

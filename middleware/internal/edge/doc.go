@@ -8,7 +8,8 @@
 // # Invariants
 //
 //   - Header fields of an admitted request are set before its handler runs; those of a refused one before its only write.
-//   - The body of a request is never touched.
+//   - What is gathered of a request's body before there is a place for it is what the handler reads first, unchanged. Nothing is
+//     read ahead where bodies may be as slow as they like, nor on exempt and long-lived routes.
 //   - The permit ends exactly once, in a deferred call, and no panic is recovered on the way.
 //   - Nothing is written to a client that has gone away.
 //   - A writer is never reused for another request: a handler that leaks its writer into a goroutine must not reach

@@ -4,7 +4,8 @@
 // address. Names carry their kind in front, so that no client can pass for one of another kind:
 //
 //	principal:alice                  what the application's own authentication says
-//	key:5f4dcc3b5aa765d61d8327deb88  an API key, as a keyed hash; the key itself is kept nowhere
+//	api_key:alice                    an API key that is listed, by the name in the list
+//	key:5f4dcc3b5aa765d61d8327deb88  an API key where none are listed, as a keyed hash; the key itself is kept nowhere
 //	ip:192.0.2.7                     an IPv4 address
 //	ip:2001:db8:1:2::/64             the prefix of an IPv6 address: one holder has 2^64 addresses to choose from
 //	unknown                          everybody who is not known, if the configuration lets them share a name
@@ -17,8 +18,9 @@
 // An element that is no address ends the search without an answer, for what is left of it may be forged. Nobody's address
 // is guessed, and Request.RemoteAddr is never changed.
 //
-// An API key names a client, but it is not verified here: whoever makes up keys makes up clients. That is why the address
-// is found for those too; rules per address hold under any rotation of keys.
+// Where API keys are listed (shed.Clients.APIKeys) a key is compared with the digests of the list, and one that is not in it names
+// nobody. Without a list a key is a label: whoever makes up keys makes up clients. The address is found in either case; rules per
+// address hold under any rotation of keys.
 //
 // # Bounds
 //
