@@ -34,6 +34,7 @@ type rarities struct {
 	out     *out          // what the response passes through; nil if nobody counts it
 	slow    *slowBody     // a body that has to come fast enough; nil if there is none
 	refuse  func()        // answers if it does not
+	told    http.Header   // what the final answer has to say again, because an informational one went out before; nil if none did
 }
 
 // noRarities is what most recorders have.
@@ -68,6 +69,8 @@ func (w *recorder) answerSlow() {
 func (w *recorder) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.begins(status)
+	} else {
+		w.informs()
 	}
 	if !w.deaf {
 		w.ResponseWriter.WriteHeader(status)
@@ -84,6 +87,7 @@ func (w *recorder) begins(status int) {
 		return
 	}
 	w.status = int32(status)
+	w.tellAgain()
 	if w.route.costField != "" {
 		if cost := takeCost(w.Header(), w.route.costField); cost != 0 {
 			w.cost.Store(cost)
