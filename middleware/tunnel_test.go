@@ -1,11 +1,15 @@
 package middleware_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/shed"
 )
 
 // A CONNECT that is granted lasts as long as its ends like; over HTTP/2 WebSockets are such (RFC 8441). One that is refused is a
@@ -34,4 +38,19 @@ func TestATunnelTakesNobodysPlace(t *testing.T) {
 		}
 		atRest(t, s, want)
 	}
+}
+
+// Over HTTP/1 a tunnel has no body. Who sends one with the method nevertheless is as slow as others may be.
+func TestATunnelWithABodyIsARequestLikeAnyOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, 1, nil)
+		conn, start := piped(t, wrapHTTP(t, middleware.Config{Shedder: s}, reading))(), time.Now()
+		go fmt.Fprint(conn, "CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\nX-API-Key: slow\r\nContent-Length: 100\r\n\r\nabc")
+		res := answered(t, conn)
+		refused(t, res, 408, shed.BodyTooSlow)
+		if took := time.Since(start); took != 5*time.Second {
+			t.Errorf("after %v", took)
+		}
+		atRest(t, s, nil)
+	})
 }

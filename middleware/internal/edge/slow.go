@@ -69,7 +69,7 @@ type slowBody struct {
 // watch puts a slowBody around the body of r, or returns nil where there is nothing to watch: no body, or one side of a conversation
 // over HTTP/2, in which the client may wait for us.
 func (e *Edge) watch(b *bodies, w http.ResponseWriter, r *http.Request) *slowBody {
-	if b.quantum == 0 || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || r.Method == http.MethodConnect || converses(r) {
+	if b.quantum == 0 || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || converses(r) {
 		return nil
 	}
 	s := &slowBody{bodies: b, edge: e, inner: r.Body, length: r.ContentLength, control: http.NewResponseController(w)}
@@ -82,10 +82,14 @@ func (e *Edge) watch(b *bodies, w http.ResponseWriter, r *http.Request) *slowBod
 	return s
 }
 
-// converses reports whether r is a call of gRPC. Over HTTP/1 there are none, whatever its fields say.
+// converses reports whether r is a tunnel or a call of gRPC. Over HTTP/1 there are no such calls, whatever its fields say, and a tunnel
+// begins when the connection is taken over: a CONNECT with a body is a request like any other.
 func converses(r *http.Request) bool {
+	if r.ProtoMajor < 2 || r.ContentLength >= 0 {
+		return false
+	}
 	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc")
-	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';') && r.ProtoMajor >= 2 && r.ContentLength < 0
+	return r.Method == http.MethodConnect || ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 // expects reports whether the client of r asks first whether it may send the body. Reading would tell it so.
