@@ -55,6 +55,11 @@ func asHyphen(r rune) rune {
 	return '-'
 }
 
+// printable reports whether s is made of printable ASCII characters only.
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
+}
+
 // upgrades leaves only such requests for another protocol as begin a conversation. After h2c (and TLS) further requests would pass
 // on the same connection, and nobody would count them; a client that asks for it is served as if it had not (RFC 9110, 7.8).
 func upgrades(h http.Header) {

@@ -239,7 +239,7 @@ func (g *gateway) public(o options, self net.Addr, log *slog.Logger) (http.Handl
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.running.Add(1)
 		defer g.running.Done()
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, begin(r))
 	}), nil
 }
 

@@ -165,7 +165,7 @@ func (p *peers) wrap(next http.Handler) http.Handler {
 			return
 		}
 		p.passedOn.Add(1)
-		body := &untouched{ReadCloser: r.Body}
+		body := &untouched{ReadCloser: r.Body, trailer: r.Trailer}
 		ctx := context.WithValue(r.Context(), localKey{}, &local{r, next, owner, body})
 		if probe {
 			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { owner.rest.Store(0) }})
@@ -210,12 +210,20 @@ type local struct {
 // untouched is a body that stays open, and knows whether anybody has read of it.
 type untouched struct {
 	io.ReadCloser
-	read atomic.Bool
+	trailer http.Header
+	read    atomic.Bool
+	failed  atomic.Bool
 }
 
 func (u *untouched) Read(b []byte) (int, error) {
 	u.read.Store(true)
-	return u.ReadCloser.Read(b)
+	n, err := u.ReadCloser.Read(b)
+	if err == io.EOF {
+		dropUnfit(u.trailer)
+	} else if err != nil {
+		u.failed.Store(true)
+	}
+	return n, err
 }
 
 func (u *untouched) Close() error { return nil } // the server closes the client's
@@ -302,6 +310,10 @@ func (p *peers) rewrite(pr *httputil.ProxyRequest) {
 	if pr.In.Header["User-Agent"] == nil {
 		pr.Out.Header.Set("User-Agent", "")
 	}
+	if pr.Out.Body != nil {
+		dropUnfit(to.body.trailer)
+		pr.Out.Trailer = to.body.trailer // the very map, for it is filled in when the body has been read
+	}
 	pr.Out.Header.Set(peerField, cmp.Or(p.proof, "by-address"))
 	pr.Out.Header.Set(peerForField, pr.In.RemoteAddr)
 }
@@ -310,6 +322,10 @@ func (p *peers) rewrite(pr *httputil.ProxyRequest) {
 func (p *peers) fail(w http.ResponseWriter, r *http.Request, err error) {
 	to, _ := r.Context().Value(localKey{}).(*local)
 	var op *net.OpError
+	if to != nil && to.body.failed.Load() {
+		bodyFailed(w)
+		return
+	}
 	if to == nil || r.Context().Err() != nil || !errors.As(err, &op) || op.Op != "dial" || to.body.read.Load() {
 		problem(w, http.StatusBadGateway, "peer_failed", "The gateway that counts your requests has broken off. The request may have been done.")
 		return

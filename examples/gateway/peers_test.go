@@ -138,7 +138,7 @@ func TestNobodyElseSpeaksForAPeer(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set(peerField, g.proxy.peers.proof)
 	r.Header.Set(peerForField, "203.0.113.7:99")
-	h.ServeHTTP(httptest.NewRecorder(), r)
+	h.ServeHTTP(httptest.NewRecorder(), begin(r))
 	header := seen.Load().(http.Header)
 	if header.Get(peerField) != "" || header.Get(peerForField) != "" || header.Get("X-Forwarded-For") != "203.0.113.7" {
 		t.Errorf("the service sees %v", header)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/pumpkin"
 	"github.com/spillway-go/spillway/shed"
 	"github.com/spillway-go/spillway/shed/configfile"
@@ -38,9 +36,6 @@ type proxy struct {
 	reverse *httputil.ReverseProxy
 	failed  [len(failures)]atomic.Int64 // by failure
 }
-
-// targetKey is where a request carries its target.
-type targetKey struct{}
 
 func newProxy(s *shed.Shedder, p *pumpkin.Pumpkin, cfg *configfile.Config, quiet *log.Logger) (*proxy, error) {
 	g := &proxy{shedder: s, poll: p.Public()}
@@ -90,19 +85,28 @@ func (g *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.poll.ServeHTTP(w, r)
 		return
 	}
-	to := g.table.Load().find(r)
-	if to.upstream == nil {
+	t := tripOf(r.Context())
+	t.to = g.table.Load().find(r)
+	switch {
+	case r.Method == http.MethodConnect:
+		problem(w, http.StatusNotImplemented, "no_tunnel", "This gateway forwards requests to services, and connections to nobody.")
+	case r.URL.Opaque != "": // "GET x:admin" has no path that anybody could decide about, and would go on as it is
+		problem(w, http.StatusBadRequest, "bad_target", "The target of this request is neither a path nor an address.")
+	case t.to.upstream == nil:
 		problem(w, http.StatusNotFound, "no_upstream", "There is nothing behind this gateway at this address.")
-		return
+	default:
+		if !printable(r.Header.Get("Upgrade")) {
+			delete(r.Header, "Upgrade") // no protocol is called that
+		}
+		g.reverse.ServeHTTP(w, r)
 	}
-	g.reverse.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), targetKey{}, to)))
 }
 
 // rewrite makes the request that goes out. Hop-by-hop fields are gone already, and with them what the client says about its
 // own address.
 func (g *proxy) rewrite(pr *httputil.ProxyRequest) {
-	to := pr.In.Context().Value(targetKey{}).(target)
-	pr.SetURL(to.upstream)
+	t := tripOf(pr.In.Context())
+	pr.SetURL(t.to.upstream)
 	pr.Out.Host = pr.In.Host                 // as the client calls the service
 	pr.Out.URL.RawQuery = pr.In.URL.RawQuery // as it came, also where Go would read it otherwise
 	if pr.In.Header["User-Agent"] == nil {
@@ -110,6 +114,16 @@ func (g *proxy) rewrite(pr *httputil.ProxyRequest) {
 	}
 	upgrades(pr.Out.Header)
 	g.forwarded(pr)
+	if pr.Out.Body == nil {
+		return
+	}
+	clients := g.shedder.Clients()
+	t.body = &passing{ReadCloser: pr.Out.Body, trailer: pr.In.Trailer, drop: func(trailer http.Header) {
+		dropUnfit(trailer)
+		dropClaims(trailer, clients, false)
+	}}
+	t.body.drop(t.body.trailer)
+	pr.Out.Body, pr.Out.Trailer = t.body, t.body.trailer // the very map, for it is filled in when the body has been read
 }
 
 // forwarded tells the upstream who asks. What came from a trusted proxy in the one field that is believed goes on, with the proxy
@@ -158,9 +172,8 @@ func isTrusted(remote string, proxies []netip.Prefix) bool {
 // answered looks at what the upstream says before it goes to the client.
 func (g *proxy) answered(res *http.Response) error {
 	res.Header.Del("Pumpkin-Rev") // ours is set already
-	to := res.Request.Context().Value(targetKey{}).(target)
 	upgraded := res.StatusCode == http.StatusSwitchingProtocols
-	if upgraded || to.longLived || endless(res) {
+	if upgraded || tripOf(res.Request.Context()).to.longLived || endless(res) {
 		res.Body = g.streams.add(res.Body, upgraded)
 	}
 	return nil
@@ -172,12 +185,16 @@ func endless(res *http.Response) bool {
 }
 
 // failures are the reasons for which an upstream gives no answer.
-var failures = [...]string{"upstream_unreachable", "upstream_timeout", "client_gone"}
+var failures = [...]string{"upstream_unreachable", "upstream_timeout", "client_gone", "body_failed"}
 
 // fail answers for an upstream that does not.
 func (g *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var timeout interface{ Timeout() bool }
-	switch {
+	switch t := tripOf(r.Context()); {
+	case t.body != nil && t.body.failed.Load():
+		t.broken = true
+		g.failed[3].Add(1)
+		bodyFailed(w)
 	case r.Context().Err() != nil:
 		g.failed[2].Add(1)
 		w.WriteHeader(499) // nobody reads it; the logs of a proxy in front do
@@ -188,6 +205,11 @@ func (g *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		g.failed[0].Add(1)
 		problem(w, http.StatusBadGateway, failures[0], "The service behind this gateway cannot be reached, or has broken off.")
 	}
+}
+
+// bodyFailed answers who has not sent what was announced.
+func bodyFailed(w http.ResponseWriter) {
+	problem(w, http.StatusBadRequest, failures[3], "The body of this request did not come to its end, or is not written as HTTP asks for.")
 }
 
 // problem answers with an RFC 9457 document.
@@ -204,15 +226,6 @@ func problem(w http.ResponseWriter, status int, reason, detail string) {
 	h.Set("Content-Length", fmt.Sprint(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // nobody can be told if the client is gone
-}
-
-// classify says what an answer means for the concurrency limit: an upstream that cannot be reached is no fast service, and gets
-// little to do until it is back.
-func classify(r *http.Request, status int) shed.Outcome {
-	if status == http.StatusBadGateway {
-		return shed.Dropped
-	}
-	return middleware.Classify(r, status)
 }
 
 // proxyStatus is the gateway's part of the debug view.
