@@ -68,7 +68,7 @@ func TestNobodyTunnelsRequestsPastTheRules(t *testing.T) {
 	})
 	g := inFront(t, back, "")
 	for protocol, want := range map[string]string{
-		"h2c": "||", "H2C": "||", "websocket, h2c": "||", "HTTP/2.0": "||", "TLS/1.2": "||", "websocket": "websocket||Upgrade", "tail/2": "tail/2||Upgrade",
+		"h2c": "||", "H2C": "||", "websocket, h2c": "||", "websocket, chat": "||", "HTTP/2.0": "||", "TLS/1.2": "||", "websocket": "websocket||Upgrade", "tail/2": "tail/2||Upgrade",
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(g.url("proxy", ""), "http://"))
 		if err != nil {

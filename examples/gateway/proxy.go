@@ -95,8 +95,8 @@ func (g *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case t.to.upstream == nil:
 		problem(w, http.StatusNotFound, "no_upstream", "There is nothing behind this gateway at this address.")
 	default:
-		if !printable(r.Header.Get("Upgrade")) {
-			delete(r.Header, "Upgrade") // no protocol is called that
+		if protocol := r.Header.Get("Upgrade"); !printable(protocol) || strings.Contains(protocol, ",") {
+			delete(r.Header, "Upgrade") // as if nobody had asked: httputil knows one protocol at a time, and takes another answer for a failure
 		}
 		g.reverse.ServeHTTP(w, r)
 	}
