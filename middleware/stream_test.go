@@ -17,6 +17,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/middleware/echomw"
 	"github.com/spillway-go/spillway/shed"
@@ -223,6 +224,7 @@ func TestFilesGoOutTheFastWay(t *testing.T) {
 	if !used {
 		t.Error("ReadFrom was hidden: files are copied through this process")
 	}
+	wait.Until(t, "ended", func() bool { return s.Status().InFlight == 0 }) // before Close looks as if the client had left
 	srv.Close()
 	atRest(t, s, map[string]int64{"success": 1})
 }
