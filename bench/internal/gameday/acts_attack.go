@@ -6,12 +6,46 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 )
+
+func botAct() *act {
+	return &act{
+		name: "bot", title: "The bot that changes its keys and addresses",
+		about: "A bot asks 100 times a second, each time with another key and from another address of the two networks that it has. Then it has rented " +
+			"addresses everywhere, and each request comes from another network.",
+		expect: "A key that nobody gave out is no identity and new addresses make no new customer: each network gets what one network may have, and nobody else notices. " +
+			"Against addresses from everywhere no quota helps; paying clients are served all the same, because they go first.",
+		play: func(ctx context.Context, s *scene) error {
+			d := s.day
+			bot := &group{name: "bot", members: d.crowd.bot, rate: 50, ask: item}
+			from := time.Now()
+			length := d.length(6*time.Second, 60*time.Second)
+			s.play(ctx, length, append(d.crowd.ordinary(), bot)...)
+			s.during("two networks", from, time.Now())
+			s.served(.99, "paying", "free")
+			c, err := d.service.counts()
+			if err != nil {
+				return err
+			}
+			s.within(perNetwork, excess{}, c, d.crowd.bot...)
+			s.gets(perNetwork, length, c, d.crowd.bot...)
+			from = time.Now()
+			everywhere := &group{name: "bot everywhere", members: d.crowd.everywhere, rate: 100, ask: item}
+			s.play(ctx, d.length(4*time.Second, 30*time.Second), append(d.crowd.ordinary(), everywhere)...)
+			to := time.Now()
+			s.during("addresses everywhere", from, to)
+			s.recovers(ctx, to, d.crowd.ordinary(), "paying", "free")
+			s.servedSince(from, "while it came from everywhere", .99, "paying")
+			s.p99("paying", deadline)
+			s.told()
+			return nil
+		},
+	}
+}
 
 // lorisWithin is how long a gateway may bear a client that sends its request byte by byte: ten seconds, and what the machine is late.
 const lorisWithin = 15 * time.Second
@@ -26,7 +60,7 @@ func lorisAct() *act {
 		expect: "They cost connections and nothing else: customers are served as ever. The gateway hangs up on those who do not finish their header within ten seconds, or whose body does not come at the pace of the file.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			orders := &group{name: "orders", members: d.crowd.searchers, rate: 1, ask: ask{method: http.MethodPost, path: "/orders", body: 32}}
+			orders := &group{name: "orders", members: d.crowd.searchers, rate: 1, ask: order}
 			ordinary := append(d.crowd.ordinary(), orders)
 			const headers = 100
 			var cut atomic.Int64
@@ -65,7 +99,7 @@ func lorisAct() *act {
 			wg.Wait()
 			to := time.Now()
 			s.during("slow bodies", from, to)
-			s.servedOf("paying clients served in time while bodies came slowly", .99, s.since(from, "paying"))
+			s.servedSince(from, "while bodies came slowly", .99, "paying")
 			s.hopes("connections cut that did not send their body", hung == int64(len(d.crowd.slow)), fmt.Sprintf("%d of %d", hung, len(d.crowd.slow)), "all within %v", bodyWithin)
 			s.recovers(ctx, to, ordinary, "paying", "free", "orders")
 			s.told()
@@ -98,70 +132,4 @@ func trickle(addr string, from net.IP, begin, more string, halt <-chan struct{})
 			return true
 		}
 	}
-}
-
-// spare is by how much a gateway may hold more than after its start: connections to Redis that it keeps, at most 32 for quotas and 4
-// for the pumpkin, and those to the sentinels.
-const spare = 40
-
-func eveningAct() *act {
-	return &act{
-		name: "evening", title: "Quiet evening", cuts: true,
-		about:  "Everybody goes home.",
-		expect: "Nothing is left over: nothing in flight, waiting or parked, no stream, Redis decides, nobody is told anything, and no goroutine or descriptor more than after the start.",
-		play: func(ctx context.Context, s *scene) error {
-			d := s.day
-			d.streams.stop()
-			d.crowd.hangUp()
-			if _, err := d.service.control("hangup", nil); err != nil {
-				return err
-			}
-			for _, g := range d.gateways {
-				var v view
-				var held resources
-				rest := func() bool {
-					var err error
-					if v, err = g.look(); err != nil {
-						return false
-					}
-					if held, err = g.holds(); err != nil {
-						return false
-					}
-					st := &v.Shed
-					return st.InFlight == 0 && st.Waiting == 0 && st.Parked == 0 && st.Streams == 0 && v.Gateway.Streams == 0 && v.Shed.Store.State == "up" &&
-						held.goroutines <= g.atRest.goroutines+spare/4 && held.files <= g.atRest.files+spare && budgets(&v) == 0
-				}
-				begin := time.Now()
-				for !rest() && time.Since(begin) < 20*time.Second && pause(ctx, 100*time.Millisecond) {
-				}
-				st := &v.Shed
-				s.expects(g.name+": in flight, waiting, parked, streams", st.InFlight+st.Waiting+st.Parked+st.Streams+v.Gateway.Streams+budgets(&v) == 0,
-					fmt.Sprintf("%d, %d, %d, %d", st.InFlight, st.Waiting, st.Parked, st.Streams+v.Gateway.Streams+budgets(&v)), "0")
-				s.expects(g.name+": store", v.Shed.Store.State == "up", v.Shed.Store.State, "up")
-				s.expects(g.name+": goroutines", held.goroutines <= g.atRest.goroutines+spare/4, fmt.Sprintf("%d, after the start %d", held.goroutines, g.atRest.goroutines), "≤ %d more", spare/4)
-				s.expects(g.name+": descriptors", held.files <= g.atRest.files+spare, fmt.Sprintf("%d, after the start %d", held.files, g.atRest.files), "≤ %d more: connections to Redis that it keeps", spare)
-				var page string
-				err := g.get("/dashboard/", &page)
-				s.expects(g.name+": the live page is there", err == nil && page != "", fmt.Sprintf("%d bytes", len(page)), "> 0")
-			}
-			c, err := d.service.control("counts", nil)
-			if err != nil {
-				return err
-			}
-			s.expects("inside of the service", c.Waiting == 0, fmt.Sprint(c.Waiting), "0")
-			for _, g := range d.gateways { // one that the race detector has complained of exits with 66
-				err := g.stop()
-				s.expects(g.name+" ends when asked", err == nil, orZero(err), "exit 0")
-			}
-			return nil
-		},
-	}
-}
-
-// budgets is how many long-lived requests are open.
-func budgets(v *view) (n int) {
-	for _, b := range v.Shed.Budgets {
-		n += b.InUse
-	}
-	return n
 }

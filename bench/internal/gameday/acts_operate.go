@@ -21,8 +21,7 @@ func rollAct() *act {
 		expect: "The load balancer sends everybody to the one that is left. A gateway that is asked to end finishes what runs and exits with 0. Quotas are in Redis, so that nobody gets a new one; streams come back by themselves.",
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
-			greedy := &group{name: "greedy", members: d.crowd.greedy, rate: 30, ask: ask{method: http.MethodGet, path: "/items/1"}}
-			groups := append(d.crowd.ordinary(), greedy)
+			groups := append(d.crowd.ordinary(), d.crowd.greedily(30))
 			stop := s.keepPlaying(ctx, groups)
 			err := d.roll(ctx, s)
 			to := time.Now()
@@ -34,15 +33,13 @@ func rollAct() *act {
 			s.recovers(ctx, to, groups, "paying", "free")
 			events, answers = d.streams.events.Load()-events, d.streams.answers.Load()-answers
 			s.hopes("streams are back: events and answers to WebSockets", events > 0 && answers > 0, fmt.Sprintf("%d and %d", events, answers), "> 0")
-			s.served(.99, "paying", "free")
-			s.p99("paying", deadline)
-			s.told()
-			c, err := d.service.control("counts", nil)
+			s.asPromised("paying", "free")
+			c, err := d.service.counts()
 			if err != nil {
 				return err
 			}
 			// An answer that was lost with the gateway is asked for again: that one was charged twice, never once too little.
-			s.within("per-client", usual.Free, excess{}, c, "items", names(d.crowd.greedy)...)
+			s.within(perClient, excess{}, c, d.crowd.greedy...)
 			return nil
 		},
 	}
@@ -56,7 +53,7 @@ func (d *day) roll(ctx context.Context, s *scene) error {
 	from := time.Now()
 	d.gateways[0].kill()
 	pause(ctx, d.length(2*time.Second, 5*time.Second))
-	if err := d.gateways[0].start(); err != nil {
+	if err := d.gateways[0].start(ctx); err != nil {
 		return err
 	}
 	s.during("gateway-a is gone", from, time.Now())
@@ -67,9 +64,9 @@ func (d *day) roll(ctx context.Context, s *scene) error {
 		from := time.Now()
 		err := g.stop()
 		took := time.Since(from)
-		s.expects(g.name+" ends when asked", err == nil, fmt.Sprintf("%v after %v", orZero(err), took.Round(10*time.Millisecond)), "exit 0")
+		s.expects(g.name+" ends when asked", err == nil, fmt.Sprintf("%v after %v", ending(err), took.Round(10*time.Millisecond)), "exit 0")
 		s.hopes("within its time", took <= 10*time.Second, took.Round(10*time.Millisecond).String(), "≤ 10s")
-		if err := g.start(); err != nil {
+		if err := g.start(ctx); err != nil {
 			return err
 		}
 		s.during(g.name+" is rolled", from, time.Now())
@@ -77,7 +74,8 @@ func (d *day) roll(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func orZero(err error) string {
+// ending says how a program ended.
+func ending(err error) string {
 	if err == nil {
 		return "exit 0"
 	}
@@ -92,11 +90,11 @@ func reloadAct() *act {
 		play: func(ctx context.Context, s *scene) error {
 			d := s.day
 			defer d.configure(usual)
-			flood := &group{name: "flood", members: d.crowd.flood[:4], rate: 60, ask: ask{method: http.MethodGet, path: "/items/1"}}
+			flood := &group{name: "flood", members: d.crowd.flood[:4], rate: 60, ask: item}
 			groups := append(d.crowd.ordinary(), flood)
 			stop := s.keepPlaying(ctx, groups)
 			from := time.Now()
-			err := d.reload(s)
+			err := d.reload(ctx, s)
 			to := time.Now()
 			s.during("files change", from, to)
 			stop()
@@ -104,24 +102,22 @@ func reloadAct() *act {
 				return err
 			}
 			s.recovers(ctx, to, groups, "paying", "free")
-			s.served(.99, "paying", "free")
-			s.p99("paying", deadline)
-			s.told()
-			c, err := d.service.control("counts", nil)
+			s.asPromised("paying", "free")
+			c, err := d.service.counts()
 			if err != nil {
 				return err
 			}
 			// A change keeps what was used, as far as it fits into the new capacity: who had used all of the smaller one has the
 			// difference when the larger one comes back.
 			more := float64(usual.Free.Capacity-tighter.Free.Capacity) / float64(usual.Free.Capacity)
-			s.within("per-client", usual.Free, excess{capacities: more}, c, "items", names(d.crowd.flood[:4])...)
+			s.within(perClient, excess{capacities: more}, c, d.crowd.flood[:4]...)
 			return nil
 		},
 	}
 }
 
 // reload replaces the file three times and waits for what becomes of it.
-func (d *day) reload(s *scene) error {
+func (d *day) reload(ctx context.Context, s *scene) error {
 	rule := func(want string) func() bool {
 		return func() bool {
 			for _, g := range d.gateways {
@@ -138,12 +134,14 @@ func (d *day) reload(s *scene) error {
 			return true
 		}
 	}
-	time.Sleep(d.length(time.Second, 5*time.Second))
+	if !pause(ctx, d.length(time.Second, 5*time.Second)) {
+		return ctx.Err()
+	}
 	begin := time.Now()
 	if err := d.configure(tighter); err != nil {
 		return err
 	}
-	if err := await("the new rule in both gateways", rule(fmt.Sprint(tighter.Free.Capacity))); err != nil {
+	if err := await(ctx, "the new rule in both gateways", rule(fmt.Sprint(tighter.Free.Capacity))); err != nil {
 		return err
 	}
 	took := time.Since(begin)
@@ -161,14 +159,14 @@ func (d *day) reload(s *scene) error {
 		}
 		return true
 	}
-	if err := await("the report of the mistake", refused); err != nil {
+	if err := await(ctx, "the report of the mistake", refused); err != nil {
 		return err
 	}
 	s.expects("the mistake changes nothing", rule(fmt.Sprint(tighter.Free.Capacity))(), "the rules of before hold", "in both gateways")
 	if err := d.configure(usual); err != nil {
 		return err
 	}
-	return await("the first rules again", rule(fmt.Sprint(usual.Free.Capacity)))
+	return await(ctx, "the first rules again", rule(fmt.Sprint(usual.Free.Capacity)))
 }
 
 // searchItem is what the person on call puts up.
@@ -191,17 +189,15 @@ func switchAct() *act {
 			if err := chromedp.Do(tab, chromedp.Navigate("http://"+d.gateways[0].listen+"/")); err != nil {
 				return err
 			}
-			search := &group{name: "searchers", members: d.crowd.searchers, rate: 2, ask: ask{method: http.MethodGet, path: "/search"}}
-			groups := append(d.crowd.ordinary(), search)
+			groups := append(d.crowd.ordinary(), &group{name: "searchers", members: d.crowd.searchers, rate: 2, ask: search})
 			stop := s.keepPlaying(ctx, groups)
-			err = d.switchOff(tab, s)
+			err = d.switchOff(ctx, tab, s)
 			stop()
 			if err != nil {
 				return err
 			}
 			s.recovers(ctx, s.marks[len(s.marks)-1].to, groups, "paying", "free", "searchers")
-			s.served(.99, "paying", "free")
-			s.p99("paying", deadline)
+			s.asPromised("paying", "free")
 			off, spared := 0, 0
 			for _, one := range s.of("searchers", "partner") {
 				switch {
@@ -222,7 +218,7 @@ func switchAct() *act {
 const seen = 6*time.Second + 500*time.Millisecond
 
 // switchOff breaks the search, puts the pumpkin up and takes it down.
-func (d *day) switchOff(tab context.Context, s *scene) error {
+func (d *day) switchOff(ctx, tab context.Context, s *scene) error {
 	const banner = `document.querySelector("pumpkin-banner").shadowRoot.textContent.includes("Search is out of order.")`
 	becomes := func(expression string) (time.Duration, error) {
 		begin := time.Now()
@@ -236,7 +232,9 @@ func (d *day) switchOff(tab context.Context, s *scene) error {
 	if err := d.service.set(1, "search"); err != nil {
 		return err
 	}
-	time.Sleep(d.length(time.Second, 5*time.Second))
+	if !pause(ctx, d.length(time.Second, 5*time.Second)) {
+		return ctx.Err()
+	}
 	// The browser asks gateway-a; what gateway-b is told comes there through Redis.
 	if err := d.gateways[1].operate(http.MethodPut, "/items/search", searchItem); err != nil {
 		return err
@@ -245,14 +243,19 @@ func (d *day) switchOff(tab context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	s.hopes("the browser shows the banner after", took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
+	shown := func(what string) {
+		s.hopes(what, took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
+	}
+	shown("the browser shows the banner after")
 	begin := time.Now()
-	if err := await("the partner knows", func() bool { return d.crowd.news.Blocked("search") }); err != nil {
+	if err := await(ctx, "the partner knows", func() bool { return d.crowd.news.Blocked("search") }); err != nil {
 		return err
 	}
 	took += time.Since(begin)
-	s.hopes("the partner's program knows after", took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
-	time.Sleep(time.Second)
+	shown("the partner's program knows after")
+	if !pause(ctx, time.Second) {
+		return ctx.Err()
+	}
 	if err := d.service.set(1); err != nil {
 		return err
 	}
@@ -264,6 +267,6 @@ func (d *day) switchOff(tab context.Context, s *scene) error {
 	if err != nil {
 		return err
 	}
-	s.hopes("the banner is gone after", took <= seen, took.Round(10*time.Millisecond).String(), "≤ 6s, and what it takes to look")
+	shown("the banner is gone after")
 	return nil
 }

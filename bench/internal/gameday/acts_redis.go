@@ -16,15 +16,15 @@ func (d *day) spending() []*group {
 			g.rate = 5
 		}
 	}
-	return append(groups, &group{name: "greedy", members: d.crowd.greedy, rate: 30, ask: ask{method: http.MethodGet, path: "/items/1"}})
+	return append(groups, d.crowd.greedily(30))
 }
 
-// look is what it may take to see what both gateways think.
-const look = 250 * time.Millisecond
+// looking is what it may take to see what both gateways think.
+const looking = 250 * time.Millisecond
 
 // stores waits until both gateways say that their store is in the state, and returns how long that took.
-func (d *day) stores(state string, since time.Time) (time.Duration, error) {
-	err := await("the store is "+state, func() bool {
+func (d *day) stores(ctx context.Context, state string, since time.Time) (time.Duration, error) {
+	err := await(ctx, "the store is "+state, func() bool {
 		for _, g := range d.gateways {
 			v, err := g.look()
 			if err != nil || (v.Shed.Store.State == "up") != (state == "up") {
@@ -54,7 +54,7 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 		defer close(done)
 		s.play(ctx, lasts, d.spending()...)
 	}()
-	noticed, err := d.stores("down", from)
+	noticed, err := d.stores(ctx, "down", from)
 	<-done
 	if err != nil {
 		_ = mend() // the first error counts
@@ -70,25 +70,22 @@ func (s *scene) trouble(ctx context.Context, lasts time.Duration, losses float64
 		defer close(done)
 		s.recovers(ctx, to, d.spending(), "paying", "free")
 	}()
-	back, err := d.stores("up", to)
+	back, err := d.stores(ctx, "up", to)
 	<-done
 	if err != nil {
 		return err
 	}
 	s.hopes("both gateways noticed", noticed <= 2*time.Second, noticed.Round(10*time.Millisecond).String(), "≤ 2s")
-	s.hopes("Redis decides again after", back <= time.Second+look, back.Round(10*time.Millisecond).String(), "≤ 1 s, and a look at both gateways")
-	s.served(.99, "paying", "free")
-	s.p99("paying", deadline)
-	s.told()
-	c, err := d.service.control("counts", nil)
+	s.hopes("Redis decides again after", back <= time.Second+looking, back.Round(10*time.Millisecond).String(), "≤ 1 s, and a look at both gateways")
+	s.asPromised("paying", "free")
+	c, err := d.service.counts()
 	if err != nil {
 		return err
 	}
 	// What an outage may cost: the shares of all instances together are one capacity, and losing the data is another.
-	s.within("per-client", usual.Free, excess{capacities: 1 + losses, seconds: to.Sub(from).Seconds()}, c, "items", names(d.crowd.greedy)...)
-	s.gets("per-client", usual.Free, s.end.Sub(s.begin)-time.Second, c, "items", names(d.crowd.greedy)...)
-	c.Arrived["all pay"] = c.Arrived["payer-0 pay"] + c.Arrived["payer-1 pay"]
-	s.withinStrict("payments", usual.Payments, losses, c, "pay", "all")
+	s.within(perClient, excess{capacities: 1 + losses, seconds: to.Sub(from).Seconds()}, c, d.crowd.greedy...)
+	s.gets(perClient, s.end.Sub(s.begin)-time.Second, c, d.crowd.greedy...)
+	s.withinForAll(payments, excess{capacities: losses}, c, d.crowd.payers...)
 	closed := 0
 	for _, one := range s.of("payments") {
 		if one.status == http.StatusServiceUnavailable && one.reason == "store_unavailable" {
@@ -134,7 +131,7 @@ func failoverAct() *act {
 		play: func(ctx context.Context, s *scene) error {
 			r := s.day.redis
 			err := s.trouble(ctx, masterDown, 1, func() error { r.Master.Kill(); return nil }, func() error {
-				return await("the promotion of the replica", func() bool { return r.IsMaster(r.Replica) })
+				return await(ctx, "the promotion of the replica", func() bool { return r.IsMaster(r.Replica) })
 			})
 			if r.Master.Down() {
 				if err := r.Master.Relaunch(); err != nil {

@@ -121,9 +121,19 @@ func (c *crowd) close() {
 // The groups of an ordinary day.
 func (c *crowd) ordinary() []*group {
 	return []*group{
-		{name: "paying", members: c.paying, rate: 3, ask: ask{method: http.MethodGet, host: "pro.shop", path: "/items/1"}},
-		{name: "free", members: c.free, rate: 1.5, ask: ask{method: http.MethodGet, path: "/items/1"}},
-		{name: "payments", members: c.payers, rate: 1, ask: ask{method: http.MethodPost, path: "/pay", body: 64}},
-		{name: "partner", members: []*customer{c.partner}, rate: 4, ask: ask{method: http.MethodGet, path: "/search"}},
+		{name: "paying", members: c.paying, rate: 3, ask: proItem},
+		{name: "free", members: c.free, rate: 1.5, ask: item},
+		{name: "payments", members: c.payers, rate: 1, ask: payment},
+		{name: "partner", members: []*customer{c.partner}, rate: 4, ask: search},
 	}
+}
+
+// greedily is the greedy client at so many requests a second.
+func (c *crowd) greedily(rate float64) *group {
+	return &group{name: "greedy", members: c.greedy, rate: rate, ask: item}
+}
+
+// flooding is the flood: with its two retries it asks for ten times what the service can do.
+func (c *crowd) flooding() *group {
+	return &group{name: "flood", members: c.flood, rate: 10 * serviceCapacity / float64(len(c.flood)) / 3, retries: 2, ask: item}
 }

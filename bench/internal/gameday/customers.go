@@ -105,6 +105,22 @@ type ask struct {
 	body               int // bytes; 0 for none
 }
 
+// What customers ask for.
+var (
+	item      = ask{method: http.MethodGet, path: "/items/1"}
+	proItem   = ask{method: http.MethodGet, host: "pro.shop", path: "/items/1"} // for paying customers only
+	search    = ask{method: http.MethodGet, path: "/search"}
+	order     = ask{method: http.MethodPost, path: "/orders", body: 32}
+	payment   = ask{method: http.MethodPost, path: "/pay", body: 64}
+	report    = ask{method: http.MethodPost, path: "/reports", body: 32}
+	listening = ask{method: http.MethodGet, path: "/events"}
+)
+
+// export is so many bytes.
+func export(bytes int) ask {
+	return ask{method: http.MethodGet, path: fmt.Sprintf("/export/%d", bytes)}
+}
+
 // request makes a customer's request.
 func (a ask) request(ctx context.Context, c *customer) (*http.Request, error) {
 	host := a.host

@@ -163,7 +163,7 @@ func (d *day) playOnce(ctx context.Context, a *act, try int) *scene {
 	d.again = try > 1
 	d.say("\n%s %s", clock(s.begin.Sub(d.begin)), a.title)
 	d.pinger.take()
-	s.alone = d.alone()
+	s.local = d.local()
 	cpu, breaks := d.cpuTime(), d.streams.breaks.Load()
 	_, err := d.service.control("reset", nil)
 	if err == nil {
@@ -172,7 +172,7 @@ func (d *day) playOnce(ctx context.Context, a *act, try int) *scene {
 	s.end = time.Now()
 	s.pings = d.pinger.take()
 	s.others = d.cpuTime().othersSince(cpu)
-	if c, err := d.service.control("counts", nil); err == nil { // else the act has failed already
+	if c, err := d.service.counts(); err == nil { // else the act has failed already
 		s.serviceLate = time.Duration(c.Late * float64(time.Second))
 	}
 	s.noise = s.judgeMachine()

@@ -79,9 +79,9 @@ func TestTheScheduleIsOpenAndSpread(t *testing.T) {
 		at = d.at
 		n[d.who.name]++
 	}
-	for _, name := range names(g.members) {
-		if n[name] != 6 {
-			t.Errorf("%s: %d requests in 2 s at 3/s", name, n[name])
+	for _, who := range g.members {
+		if n[who.name] != 6 {
+			t.Errorf("%s: %d requests in 2 s at 3/s", who.name, n[who.name])
 		}
 	}
 	if n["b-0"] != 5 || all[4].at != 0 {
@@ -95,6 +95,7 @@ func TestVerdictsCanFail(t *testing.T) {
 	ok := shot{group: "paying", member: "paying-0", status: 200, took: 50 * time.Millisecond, after: -1}
 	late := shot{group: "paying", status: 200, took: 3 * time.Second, after: -1}
 	told := shot{group: "paying", status: 429, reason: "over_limit", after: 1}
+	one, other := newCrowd().paying[0], newCrowd().paying[1]
 	mute := shot{group: "paying", status: 503, reason: "overloaded", after: -1}
 	for _, row := range []struct {
 		what  string
@@ -104,21 +105,22 @@ func TestVerdictsCanFail(t *testing.T) {
 	}{
 		{"served", []shot{ok, ok}, func(s *scene) { s.served(.99, "paying") }, judge.Pass},
 		{"served late", []shot{ok, late}, func(s *scene) { s.served(.99, "paying") }, judge.Fail},
+		{"served late, but not since", []shot{late, at(ok, begin.Add(time.Second))}, func(s *scene) { s.servedSince(begin, "", .99, "paying") }, judge.Pass},
 		{"nobody asked", nil, func(s *scene) { s.served(.99, "paying") }, judge.Fail},
 		{"told", []shot{ok, told}, func(s *scene) { s.told() }, judge.Pass},
 		{"not told", []shot{ok, mute}, func(s *scene) { s.told() }, judge.Fail},
 		{"p99", []shot{ok, late}, func(s *scene) { s.p99("paying", deadline) }, judge.Fail},
 		{"within", nil, func(s *scene) {
-			s.within("r", bucket{40, 10}, excess{}, counts{Arrived: map[string]int{"paying-0 items": 139}}, "items", "paying-0")
+			s.within(perClient, excess{}, counts{Arrived: map[string]int{"paying-0 items": 139}}, one)
 		}, judge.Pass},
 		{"beyond", nil, func(s *scene) {
-			s.within("r", bucket{40, 10}, excess{}, counts{Arrived: map[string]int{"paying-0 items": 150}}, "items", "paying-0")
+			s.within(perClient, excess{}, counts{Arrived: map[string]int{"paying-0 items": 150}}, one)
 		}, judge.Fail},
 		{"gets", nil, func(s *scene) {
-			s.gets("r", bucket{40, 10}, 10*time.Second, counts{Arrived: map[string]int{"a items": 100, "b items": 90}}, "items", "a", "b")
+			s.gets(perClient, 10*time.Second, counts{Arrived: map[string]int{"paying-0 items": 90, "paying-1 items": 100}}, one, other)
 		}, judge.Pass},
 		{"charged twice", nil, func(s *scene) {
-			s.gets("r", bucket{40, 10}, 10*time.Second, counts{Arrived: map[string]int{"a items": 100, "b items": 70}}, "items", "a", "b")
+			s.gets(perClient, 10*time.Second, counts{Arrived: map[string]int{"paying-0 items": 100, "paying-1 items": 70}}, one, other)
 		}, judge.Fail},
 		{"recovers", every100(ok, begin, 0, 100), func(s *scene) { s.recovered(begin, "paying") }, judge.Pass},
 		{"recovers late", append(every100(late, begin, 0, 60), every100(ok, begin, 60, 100)...), func(s *scene) { s.recovered(begin, "paying") }, judge.Fail},
@@ -131,6 +133,9 @@ func TestVerdictsCanFail(t *testing.T) {
 		}
 	}
 }
+
+// at is a shot that was due at a moment.
+func at(one shot, due time.Time) shot { one.at = due; return one }
 
 // every100 repeats a shot each 100 ms.
 func every100(one shot, begin time.Time, from, to int) (all []shot) {
@@ -225,8 +230,8 @@ func TestTheReportSaysMinuteByMinuteWhatCustomersSaw(t *testing.T) {
 	}}
 	want := []minute{
 		{Clock: "0:00", Acts: "control"},
-		{Clock: "1:00", Acts: "flood", Paying: 2, PayingServed: 1, Others: 2, Over: 1, Short: 1, None: 1},
-		{Clock: "2:00", Others: 1, OthersServed: 1},
+		{Clock: "1:00", Acts: "flood", crowds: crowds{Paying: fates{Asked: 2, Served: 1, Short: 1}, Others: fates{Asked: 2, Over: 1, None: 1}}},
+		{Clock: "2:00", crowds: crowds{Others: fates{Asked: 1, Served: 1, NotCalled: 1}}},
 	}
 	if got := r.minutes(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -236,6 +241,17 @@ func TestTheReportSaysMinuteByMinuteWhatCustomersSaw(t *testing.T) {
 	}
 	if got := r.section(r.scenes[1]).Status; got != judge.Invalid {
 		t.Errorf("an act with an invalid verdict is %s", got)
+	}
+}
+
+func TestTheReportSaysWhatTheRestWasTold(t *testing.T) {
+	shots := []shot{
+		{status: 200, after: -1}, {status: 503, reason: "overloaded", after: 2}, {status: 429, reason: "over_limit", after: 1},
+		{status: 503, reason: "overloaded", after: 4}, {status: 0, after: -1},
+	}
+	want := []answer{{2, "503 overloaded", 2, 4}, {1, "429 over_limit", 1, 1}}
+	if got := answers(shots); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

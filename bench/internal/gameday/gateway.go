@@ -49,7 +49,7 @@ type resources struct {
 }
 
 // start begins a life and returns when it is ready.
-func (g *gateway) start() error {
+func (g *gateway) start(ctx context.Context) error {
 	p, err := launch(g.dir, g.name, []string{g.bin, "-config", filepath.Join(g.dir, "gateway.yaml"), "-upstream", "http://" + g.upstream,
 		"-listen", g.listen, "-admin", g.admin}, nil)
 	if err != nil {
@@ -60,7 +60,7 @@ func (g *gateway) start() error {
 		p.kill()
 		return err
 	}
-	if err := await(g.name+" is ready", func() bool { return g.get("/readyz", nil) == nil }); err != nil {
+	if err := await(ctx, g.name+" is ready", func() bool { return g.get("/readyz", nil) == nil }); err != nil {
 		p.kill()
 		return err
 	}
@@ -205,11 +205,24 @@ func (g *gateway) metrics() (map[string]float64, error) {
 }
 
 // await waits until done is true. It is for what comes by itself.
-func await(what string, done func() bool) error {
-	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(20 * time.Millisecond) {
+func await(ctx context.Context, what string, done func() bool) error {
+	for begin := time.Now(); time.Since(begin) < patience; {
 		if done() {
 			return nil
 		}
+		if !pause(ctx, 20*time.Millisecond) {
+			return ctx.Err()
+		}
 	}
 	return fmt.Errorf("gameday: %s did not come within %v", what, patience)
+}
+
+// pause waits, and reports whether ctx lasted.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -48,8 +48,12 @@ type shot struct {
 // notCalled is the status of what the client left alone because it was told to.
 const notCalled = -1
 
-// ok reports whether the customer was served in time.
-func (s *shot) ok() bool { return s.status >= 200 && s.status < 300 && s.took <= deadline }
+// answered reports whether the customer got what it asked for, ok whether it got it in time.
+func (s *shot) answered() bool { return s.status >= 200 && s.status < 300 }
+func (s *shot) ok() bool       { return s.answered() && s.took <= deadline }
+
+// ended is when the attempt ended.
+func (s *shot) ended() time.Time { return s.at.Add(s.took) }
 
 // refused reports whether the customer was told to come back later.
 func (s *shot) refused() bool {

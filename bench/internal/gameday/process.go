@@ -127,9 +127,9 @@ func (p *process) stop() error {
 	return p.err
 }
 
-// freePort returns a port that nobody listens on, below the range from which outgoing connections get theirs: none of these
+// freeAddr returns an address with a port that nobody listens on, below the range from which outgoing connections get theirs: none of these
 // takes it while its program is down.
-func freePort() (string, error) {
+func freeAddr() (string, error) {
 	for range 100 {
 		port := strconv.Itoa(10_000 + rand.IntN(22_000))
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {

@@ -7,16 +7,16 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spillway-go/spillway/bench/internal/judge"
+	"github.com/spillway-go/spillway/bench/internal/page"
 )
 
 //go:embed page.html
-var pageText string
+var text string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var whole = page.New(text, template.FuncMap{"sum": func(a, b int) int { return a + b }})
 
 // Report is what came of a day.
 type Report struct {
@@ -65,26 +65,65 @@ func (r *Report) Trouble() (lines []string) {
 	return lines
 }
 
-// row, section and page are what the page shows.
-type row struct {
-	Check
-	Class string
+// fates are what became of what customers asked for, by number.
+type fates struct {
+	Asked, Served, Late, Over, Short, None int
+	NotCalled                              int // left alone by the client itself, and not in Asked
 }
 
+func (f *fates) add(one *shot) {
+	if one.status == notCalled {
+		f.NotCalled++
+		return
+	}
+	f.Asked++
+	switch {
+	case one.ok():
+		f.Served++
+	case one.answered():
+		f.Late++
+	case one.status == http.StatusTooManyRequests:
+		f.Over++
+	case one.status == http.StatusServiceUnavailable:
+		f.Short++
+	default:
+		f.None++
+	}
+}
+
+// Unserved is what had no answer, or one too late or with an error.
+func (f fates) Unserved() int { return f.Late + f.None }
+
+// crowds are the fates of the paying, and of all others.
+type crowds struct{ Paying, Others fates }
+
+func (c *crowds) add(one *shot) {
+	if one.group == "paying" {
+		c.Paying.add(one)
+	} else {
+		c.Others.add(one)
+	}
+}
+
+// section is an act on the page.
 type section struct {
 	Name, Title, About, Expect, Clock, Noise string
 	Status                                   judge.Status
-	Class                                    string
-	Rows                                     []row
+	Control                                  bool
+	Recovered                                string // how long that took; empty where nothing had to
+	Checks, Trouble                          []Check
 	Marks                                    []string
-	Groups                                   []groupRow
+	Sum                                      crowds
+	Groups                                   []*groupRow
+	Told                                     []answer
 	Charts                                   []template.HTML
 }
 
+// groupRow is the customers of a kind.
 type groupRow struct {
-	Name                                         string
-	Asked, Served, Late, Over, Short, Left, None int
-	P50, P99                                     string
+	Name string
+	fates
+	P50, P99 string
 }
 
 // HTML writes the report as one page that loads nothing.
@@ -93,27 +132,37 @@ func (r *Report) HTML(w io.Writer) error {
 	for _, s := range r.scenes {
 		sections = append(sections, r.section(s))
 	}
-	return pageTemplate.Execute(w, map[string]any{
+	return whole.Execute(w, map[string]any{
 		"R": r, "Sections": sections, "Length": r.Length.Round(time.Second).String(), "Begin": r.Begin.UTC().Format("2006-01-02 15:04 MST"),
-		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Invalid": r.Count(judge.Invalid), "Timeline": r.timeline(), "Minutes": r.minutes(),
+		"Pass": r.Count(judge.Pass), "Fail": r.Count(judge.Fail), "Invalid": r.Count(judge.Invalid),
+		"Customers": r.customers(), "Inside": r.inside(), "Minutes": r.minutes(),
 	})
 }
 
 func (r *Report) section(s *scene) section {
 	out := section{
-		Name: s.act.name, Title: s.act.title, About: s.act.about, Expect: s.act.expect, Clock: clock(s.begin.Sub(r.Begin)), Noise: s.noise, Status: judge.Pass,
+		Name: s.act.name, Title: s.act.title, About: s.act.about, Expect: s.act.expect, Clock: clock(s.begin.Sub(r.Begin)), Noise: s.noise,
+		Status: judge.Pass, Control: s.act.name == controlName, Checks: s.checks,
 	}
 	for _, c := range s.checks {
-		out.Rows = append(out.Rows, row{c, strings.ToLower(string(c.Status))})
+		if c.Status != judge.Pass {
+			out.Trouble = append(out.Trouble, c)
+		}
 		if gravity(c.Status) > gravity(out.Status) {
 			out.Status = c.Status
 		}
+		if c.What == recoveredAfter {
+			out.Recovered = c.Measured
+		}
 	}
-	out.Class = strings.ToLower(string(out.Status))
 	for _, m := range s.marks {
 		out.Marks = append(out.Marks, fmt.Sprintf("%s from %.1f s to %.1f s", m.text, m.from.Sub(s.begin).Seconds(), m.to.Sub(s.begin).Seconds()))
 	}
-	out.Groups = groupRows(s.of())
+	shots := s.of()
+	for i := range shots {
+		out.Sum.add(&shots[i])
+	}
+	out.Groups, out.Told = groupRows(shots), answers(shots)
 	out.Charts = append(s.charts(), s.diagrams...)
 	return out
 }
@@ -123,50 +172,61 @@ func gravity(s judge.Status) int {
 	return slices.Index([]judge.Status{judge.Pass, judge.Invalid, judge.Fail}, s)
 }
 
-// groupRows says for each group what became of what it asked for.
-func groupRows(shots []shot) (rows []groupRow) {
-	index := map[string]int{}
-	took := map[string][]time.Duration{}
+// groupRows says for each group what became of what it asked for, in the order in which they came.
+func groupRows(shots []shot) (rows []*groupRow) {
+	index, took := map[string]*groupRow{}, map[string][]time.Duration{}
 	for i := range shots {
 		one := &shots[i]
-		at, known := index[one.group]
-		if !known {
-			at = len(rows)
-			index[one.group] = at
-			rows = append(rows, groupRow{Name: one.group})
+		row := index[one.group]
+		if row == nil {
+			row = &groupRow{Name: one.group}
+			index[one.group], rows = row, append(rows, row)
 		}
-		g := &rows[at]
-		g.Asked++
-		switch {
-		case one.ok():
-			g.Served++
-		case one.status >= 200 && one.status < 300:
-			g.Late++
-		case one.status == 429:
-			g.Over++
-		case one.status == 503:
-			g.Short++
-		case one.status == notCalled:
-			g.Left++
-		default:
-			g.None++
-		}
-		if one.status >= 200 && one.status < 300 {
+		row.add(one)
+		if one.answered() {
 			took[one.group] = append(took[one.group], one.took)
 		}
 	}
-	for i := range rows {
-		all := took[rows[i].Name]
-		rows[i].P50, rows[i].P99 = quantile(all, .5).Round(time.Millisecond).String(), quantile(all, .99).Round(time.Millisecond).String()
+	for _, row := range rows {
+		if all := took[row.Name]; len(all) > 0 {
+			row.P50, row.P99 = quantile(all, .5).Round(time.Millisecond).String(), quantile(all, .99).Round(time.Millisecond).String()
+		}
 	}
 	return rows
 }
 
+// answer is what so many of those who were refused were told.
+type answer struct {
+	Number   int
+	What     string // status and reason
+	From, To int    // Retry-After in seconds; below 0 where one of them had none
+}
+
+// answers says what refusals said, the most frequent first.
+func answers(shots []shot) (all []answer) {
+	index := map[string]int{}
+	for i := range shots {
+		one := &shots[i]
+		if !one.refused() {
+			continue
+		}
+		what := fmt.Sprintf("%d %s", one.status, one.reason)
+		at, known := index[what]
+		if !known {
+			at, index[what] = len(all), len(all)
+			all = append(all, answer{What: what, From: one.after, To: one.after})
+		}
+		a := &all[at]
+		a.Number, a.From, a.To = a.Number+1, min(a.From, one.after), max(a.To, one.after)
+	}
+	slices.SortStableFunc(all, func(a, b answer) int { return b.Number - a.Number })
+	return all
+}
+
 // minute is what customers saw in a minute of the day.
 type minute struct {
-	Clock, Acts                                string
-	Paying, PayingServed, Others, OthersServed int
-	Over, Short, None                          int
+	Clock, Acts string
+	crowds
 }
 
 // minutes says for each minute what customers saw. Those of the control, who have no gateway in front of them, are left out.
@@ -185,32 +245,11 @@ func (r *Report) minutes() []minute {
 			first.Acts += ", "
 		}
 		first.Acts += s.act.name
-		if s.act.name == "control" {
+		if s.act.name == controlName {
 			continue
 		}
 		for i := range s.shots {
-			one := &s.shots[i]
-			m := at(one.at)
-			switch {
-			case one.status == notCalled:
-				continue
-			case one.group == "paying":
-				m.Paying++
-			default:
-				m.Others++
-			}
-			switch {
-			case one.ok() && one.group == "paying":
-				m.PayingServed++
-			case one.ok():
-				m.OthersServed++
-			case one.status == http.StatusTooManyRequests:
-				m.Over++
-			case one.status == http.StatusServiceUnavailable:
-				m.Short++
-			default:
-				m.None++
-			}
+			at(s.shots[i].at).add(&s.shots[i])
 		}
 	}
 	return all

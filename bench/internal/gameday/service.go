@@ -47,7 +47,7 @@ func startService(dir, name string) (*service, error) {
 	if err := os.WriteFile(file, serviceProgram, 0o600); err != nil {
 		return nil, err
 	}
-	addr, err := freePort()
+	addr, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,17 @@ type counts struct {
 	Waiting int            `json:"waiting"` // how many are inside now
 	Late    float64        `json:"late"`    // how many seconds after its booked end work at most ended
 }
+
+// arrived is how much of a part clients have asked for, as far as it came to the service.
+func (c counts) arrived(part string, clients ...*customer) (n int) {
+	for _, who := range clients {
+		n += c.Arrived[who.name+" "+part]
+	}
+	return n
+}
+
+// counts asks what has arrived.
+func (s *service) counts() (counts, error) { return s.control("counts", nil) }
 
 // control asks the service for something that no client can.
 func (s *service) control(what string, body any) (counts, error) {

@@ -4,18 +4,17 @@ import (
 	"context"
 	"fmt"
 	"html/template"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/spillway-go/spillway/bench/internal/report"
+	"github.com/spillway-go/spillway/bench/internal/page"
 )
 
-// Soaking is how much of the service's capacity is asked for during a soak.
-const Soaking = .9
+// soaking is how much of the service's capacity is asked for during a soak.
+const soaking = .9
 
 // level is what a gateway held at a moment of a soak.
 type level struct {
@@ -27,23 +26,23 @@ type level struct {
 func soakActs(length time.Duration) []*act {
 	return []*act{{
 		name: "soak", title: "Soak: " + length.String() + " of ordinary work",
-		about:  fmt.Sprintf("Gateways built with the race detector bear %.2g of what the service can do: every kind of customer, every kind of route, streams, a program that polls the pumpkin.", Soaking),
+		about:  fmt.Sprintf("Gateways built with the race detector bear %.2g of what the service can do: every kind of customer, every kind of route, streams, a program that polls the pumpkin.", soaking),
 		expect: "What they hold at the end is what they held when they were warm: memory, goroutines, descriptors. The race detector has nothing to say, and customers are served.",
 		play:   func(ctx context.Context, s *scene) error { return s.soak(ctx, length) },
 	}, eveningAct()}
 }
 
-// soakLoad is Soaking of the service's capacity, over every route that requests take.
+// soakLoad is soaking of the service's capacity, over every route that requests take.
 func (d *day) soakLoad() []*group {
 	groups := append(d.crowd.ordinary(),
-		&group{name: "searchers", members: d.crowd.searchers, rate: 1, ask: ask{method: http.MethodGet, path: "/search"}},
-		&group{name: "reports", members: d.crowd.searchers[:2], rate: 1, ask: ask{method: http.MethodPost, path: "/reports", body: 32}},
-		&group{name: "orders", members: d.crowd.searchers, rate: .5, ask: ask{method: http.MethodPost, path: "/orders", body: 32}},
-		&group{name: "strangers", members: d.crowd.strangers, rate: 1, ask: ask{method: http.MethodGet, path: "/items/1"}},
-		&group{name: "exports", members: d.crowd.screen, rate: 1, ask: ask{method: http.MethodGet, path: "/export/1024"}},
-		&group{name: "bot", members: d.crowd.bot, rate: 1, ask: ask{method: http.MethodGet, path: "/items/1"}})
-	rest := Soaking*serviceCapacity - asked(groups)
-	return append(groups, &group{name: "others", members: d.crowd.flood, rate: rest / float64(len(d.crowd.flood)), ask: ask{method: http.MethodGet, path: "/items/1"}})
+		&group{name: "searchers", members: d.crowd.searchers, rate: 1, ask: search},
+		&group{name: "reports", members: d.crowd.searchers[:2], rate: 1, ask: report},
+		&group{name: "orders", members: d.crowd.searchers, rate: .5, ask: order},
+		&group{name: "strangers", members: d.crowd.strangers, rate: 1, ask: item},
+		&group{name: "exports", members: d.crowd.screen, rate: 1, ask: export(1024)},
+		&group{name: "bot", members: d.crowd.bot, rate: 1, ask: item})
+	rest := soaking*serviceCapacity - asked(groups)
+	return append(groups, &group{name: "others", members: d.crowd.flood, rate: rest / float64(len(d.crowd.flood)), ask: item})
 }
 
 // asked is what groups ask for, in requests a second.
@@ -175,9 +174,9 @@ func median(all []float64) float64 {
 // levelCharts draws what was held.
 func levelCharts(gateways []*gateway, levels [][]level) (all []template.HTML) {
 	for _, k := range kinds {
-		d := report.Diagram{Title: strings.ToUpper(k.name[:1]) + strings.TrimSuffix(k.name[1:], " at rest"), XLabel: "seconds", YLabel: strings.TrimSpace(k.unit)}
+		d := page.Chart{Title: strings.ToUpper(k.name[:1]) + strings.TrimSuffix(k.name[1:], " at rest"), XLabel: "seconds", YLabel: strings.TrimSpace(k.unit)}
 		for i, g := range gateways {
-			c := report.Curve{Name: g.name, Class: fmt.Sprintf("p%d", i)}
+			c := page.Curve{Name: g.name, Class: fmt.Sprintf("p%d", i)}
 			for _, l := range levels[i] {
 				c.X, c.Y = append(c.X, l.at.Seconds()), append(c.Y, k.of(l.resources))
 			}

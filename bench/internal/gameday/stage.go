@@ -96,22 +96,22 @@ func (s *stage) setUp(ctx context.Context, race bool, say func(string, ...any)) 
 	var addrs []string
 	for _, name := range []string{"gateway-a", "gateway-b"} {
 		g := &gateway{bin: bin, dir: s.dir, name: name, token: s.token, upstream: s.service.addr}
-		if g.listen, err = freePort(); err != nil {
+		if g.listen, err = freeAddr(); err != nil {
 			return err
 		}
-		if g.admin, err = freePort(); err != nil {
+		if g.admin, err = freeAddr(); err != nil {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := g.start(); err != nil {
+		if err := g.start(ctx); err != nil {
 			return err
 		}
 		s.undo = append(s.undo, func() { _ = g.stop() }) // how it ends is the business of an act
 		s.gateways, addrs = append(s.gateways, g), append(addrs, g.listen)
 	}
-	err = await("Redis decides for both gateways", func() bool {
+	err = await(ctx, "Redis decides for both gateways", func() bool {
 		return s.both(func(g *gateway) error {
 			v, err := g.look()
 			if err == nil && v.Shed.Store.State != "up" {
@@ -127,7 +127,7 @@ func (s *stage) setUp(ctx context.Context, race bool, say func(string, ...any)) 
 	if err := s.gateways[1].operate(http.MethodPut, "/items/notice", noticeItem); err != nil {
 		return err
 	}
-	if err := await("the notice in the other gateway", func() bool { return s.gateways[0].tells("notice") }); err != nil {
+	if err := await(ctx, "the notice in the other gateway", func() bool { return s.gateways[0].tells("notice") }); err != nil {
 		return err
 	}
 	s.balancer = newBalancer(addrs...)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,7 +59,7 @@ func watch(s *stage) *gauges {
 				now.store++
 			}
 		}
-		if c, err := s.service.control("counts", nil); err == nil {
+		if c, err := s.service.counts(); err == nil {
 			now.inside = c.Waiting
 		}
 		g.mu.Lock()
@@ -142,7 +143,7 @@ func (d *day) stream() *streams {
 
 // listen reads an event stream until it breaks.
 func (s *streams) listen(ctx context.Context, who *customer) {
-	r, err := ask{method: http.MethodGet, path: "/events"}.request(ctx, who)
+	r, err := listening.request(ctx, who)
 	if err != nil {
 		return
 	}
@@ -158,4 +159,42 @@ func (s *streams) listen(ctx context.Context, who *customer) {
 	if ctx.Err() == nil {
 		s.breaks.Add(1)
 	}
+}
+
+// following sees when an item of the pumpkin goes up, and when it has come down for good.
+type following struct {
+	mu              sync.Mutex
+	raised, cleared time.Time
+	stop            func()
+}
+
+// follow asks both gateways for their document.
+func (d *day) follow(id string) *following {
+	f := &following{}
+	f.stop = every(200*time.Millisecond, func() {
+		up := slices.ContainsFunc(d.gateways, func(g *gateway) bool { return g.tells(id) })
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		switch {
+		case up && f.raised.IsZero():
+			f.raised = time.Now()
+		case up:
+			f.cleared = time.Time{}
+		case !f.raised.IsZero() && f.cleared.IsZero():
+			f.cleared = time.Now()
+		}
+	})
+	return f
+}
+
+func (f *following) times() (raised, cleared time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.raised, f.cleared
+}
+
+// up reports whether the item is up.
+func (f *following) up() bool {
+	raised, cleared := f.times()
+	return !raised.IsZero() && cleared.IsZero()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spillway-go/spillway/bench/internal/judge"
 	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/page"
 )
 
 // charts draws what the runs of one scenario in one mode show. Curves are of the first seed.
@@ -53,70 +54,71 @@ func byArm(runs []*measure.Run) (arms []string, groups map[string][]*measure.Run
 
 // againstLoad draws goodput, p99 and the refused against offered load, with the arms overlaid.
 func againstLoad(runs []*measure.Run) []template.HTML {
-	goodput := chart{title: "Goodput against offered load", xLabel: "offered load / capacity", yLabel: "goodput / capacity", mark: 1, yMax: 1.2}
-	p99 := chart{title: "p99 of the admitted against offered load", xLabel: "offered load / capacity", yLabel: "ms"}
-	drops := chart{title: "Refused, timed out or failed", xLabel: "offered load / capacity", yLabel: "share of requests", yMax: 1}
+	goodput := page.Chart{Title: "Goodput against offered load", XLabel: "offered load / capacity", YLabel: "goodput / capacity", Mark: 1, YMax: 1.2}
+	p99 := page.Chart{Title: "p99 of the admitted against offered load", XLabel: "offered load / capacity", YLabel: "ms"}
+	drops := page.Chart{Title: "Refused, timed out or failed", XLabel: "offered load / capacity", YLabel: "share of requests", YMax: 1}
 	arms, groups := byArm(runs)
 	for _, arm := range arms {
-		g, p, d := line{name: arm, class: arm}, line{name: arm, class: arm}, line{name: arm, class: arm}
+		g, p, d := page.Curve{Name: arm, Class: arm}, page.Curve{Name: arm, Class: arm}, page.Curve{Name: arm, Class: arm}
 		slices.SortFunc(groups[arm], func(a, b *measure.Run) int { return cmp.Compare(a.Level, b.Level) })
 		for _, r := range groups[arm] {
 			s := r.Sum(measure.Pick{})
 			seconds := max(s.Length.Duration().Seconds(), 1e-9)
-			g.x = append(g.x, float64(s.Asked)/seconds/r.Capacity)
-			g.y = append(g.y, float64(s.Counts[measure.OK])/seconds/r.Capacity)
-			p.y = append(p.y, ms(s.Admitted.Quantile(.99)))
-			d.y = append(d.y, 1-float64(s.Counts[measure.OK]+s.Counts[measure.Late])/float64(max(1, s.Attempts)))
+			g.X = append(g.X, float64(s.Asked)/seconds/r.Capacity)
+			g.Y = append(g.Y, float64(s.Counts[measure.OK])/seconds/r.Capacity)
+			p.Y = append(p.Y, ms(s.Admitted.Quantile(.99)))
+			d.Y = append(d.Y, 1-float64(s.Counts[measure.OK]+s.Counts[measure.Late])/float64(max(1, s.Attempts)))
 		}
-		p.x, d.x = g.x, g.x
-		goodput.lines, p99.lines, drops.lines = append(goodput.lines, g), append(p99.lines, p), append(drops.lines, d)
+		p.X, d.X = g.X, g.X
+		goodput.Curves, p99.Curves, drops.Curves = append(goodput.Curves, g), append(p99.Curves, p), append(drops.Curves, d)
 	}
-	p99.mark, p99.markName = ms(runs[0].Deadline.Duration()), "deadline"
-	return []template.HTML{goodput.svg(), p99.svg(), drops.svg()}
+	p99.Mark, p99.MarkName = ms(runs[0].Deadline.Duration()), "deadline"
+	return []template.HTML{goodput.SVG(), p99.SVG(), drops.SVG()}
 }
 
 // overTime draws the series, the trigger shaded.
 func overTime(runs []*measure.Run) []template.HTML {
-	good := chart{title: "Answered in time", xLabel: "seconds", yLabel: "per second"}
-	p99 := chart{title: "p99 of the admitted", xLabel: "seconds", yLabel: "ms", mark: ms(runs[0].Deadline.Duration()), markName: "deadline"}
-	attempts := chart{title: "Attempts, retries included", xLabel: "seconds", yLabel: "per second"}
-	gate := chart{title: "The gate", xLabel: "seconds", yLabel: "requests"}
+	var triggers []page.Span
 	for _, ph := range runs[0].Phases {
 		if ph.Trigger {
-			s := span{ph.Start.Duration().Seconds(), ph.End.Duration().Seconds()}
-			good.shade, p99.shade, gate.shade = append(good.shade, s), append(p99.shade, s), append(gate.shade, s)
-			attempts.shade = append(attempts.shade, s)
+			triggers = append(triggers, page.Span{From: ph.Start.Duration().Seconds(), To: ph.End.Duration().Seconds()})
 		}
 	}
+	over := func(title, unit string) page.Chart {
+		return page.Chart{Title: title, XLabel: "seconds", YLabel: unit, Shade: triggers, ShadeName: "trigger"}
+	}
+	good, attempts, gate := over("Answered in time", "per second"), over("Attempts, retries included", "per second"), over("The gate", "requests")
+	p99 := over("p99 of the admitted", "ms")
+	p99.Mark, p99.MarkName = ms(runs[0].Deadline.Duration()), "deadline"
 	asked := series(runs[0], "asked", "asked", func(p *measure.Point, window float64) float64 { return float64(p.Asked) / window })
-	good.lines = append(good.lines, asked)
+	good.Curves = append(good.Curves, asked)
 	retried := false
 	for _, r := range runs {
 		sum := r.Sum(measure.Pick{})
 		retried = retried || sum.Attempts > sum.Asked
-		attempts.lines = append(attempts.lines, series(r, r.Arm, r.Arm, func(p *measure.Point, window float64) float64 { return float64(p.Attempts) / window }))
-		good.lines = append(good.lines, series(r, r.Arm, r.Arm, func(p *measure.Point, window float64) float64 {
+		attempts.Curves = append(attempts.Curves, series(r, r.Arm, r.Arm, func(p *measure.Point, window float64) float64 { return float64(p.Attempts) / window }))
+		good.Curves = append(good.Curves, series(r, r.Arm, r.Arm, func(p *measure.Point, window float64) float64 {
 			return float64(p.Counts[measure.OK]) / window
 		}))
-		p99.lines = append(p99.lines, series(r, r.Arm, r.Arm, func(p *measure.Point, _ float64) float64 {
+		p99.Curves = append(p99.Curves, series(r, r.Arm, r.Arm, func(p *measure.Point, _ float64) float64 {
 			if p.P99 == 0 {
 				return math.NaN()
 			}
 			return float64(p.P99) / 1000
 		}))
 		if r.Arm == "spillway" || r.Arm == judge.Target {
-			gate.lines = append(gate.lines,
+			gate.Curves = append(gate.Curves,
 				series(r, "limit", "limit", func(p *measure.Point, _ float64) float64 { return known(p.Limit) }),
 				series(r, "in flight", "spillway", func(p *measure.Point, _ float64) float64 { return known(p.InFlight) }),
 				series(r, "waiting", "waiting", func(p *measure.Point, _ float64) float64 { return known(p.Waiting) }))
 		}
 	}
-	all := []template.HTML{good.svg(), p99.svg()}
+	all := []template.HTML{good.SVG(), p99.SVG()}
 	if retried {
-		all = append(all, attempts.svg())
+		all = append(all, attempts.SVG())
 	}
-	if len(gate.lines) > 0 && gate.lines[0].y[0] >= 0 {
-		all = append(all, gate.svg())
+	if len(gate.Curves) > 0 && gate.Curves[0].Y[0] >= 0 {
+		all = append(all, gate.SVG())
 	}
 	return all
 }
@@ -128,12 +130,12 @@ func known(gauge int) float64 {
 	return float64(gauge)
 }
 
-func series(r *measure.Run, name, class string, of func(p *measure.Point, window float64) float64) line {
-	l := line{name: name, class: class}
+func series(r *measure.Run, name, class string, of func(p *measure.Point, window float64) float64) page.Curve {
+	l := page.Curve{Name: name, Class: class}
 	window := r.Series.Window.Duration().Seconds()
 	for i := range r.Series.Points {
-		l.x = append(l.x, float64(i)*window)
-		l.y = append(l.y, of(&r.Series.Points[i], window))
+		l.X = append(l.X, float64(i)*window)
+		l.Y = append(l.Y, of(&r.Series.Points[i], window))
 	}
 	return l
 }
@@ -150,7 +152,7 @@ func fairness(runs []*measure.Run) (all []template.HTML) {
 		if len(r.Phases[0].Populations) < 2 {
 			return nil
 		}
-		var shown []bar
+		var shown []page.Bar
 		var x []float64
 		for _, b := range judge.Bars(r, pick) {
 			if b.Share <= 0 {
@@ -159,10 +161,10 @@ func fairness(runs []*measure.Run) (all []template.HTML) {
 			name := r.Phases[0].Populations[b.Population].Name
 			got := b.OK / b.Share
 			x = append(x, got)
-			shown = append(shown, bar{name, fmt.Sprintf("c%d", b.Population%4), got, fmt.Sprintf("%s: %.0f of %.0f due, %.0f asked", name, b.OK, b.Share, b.Asked)})
+			shown = append(shown, page.Bar{Group: name, Class: fmt.Sprintf("c%d", b.Population%4), Value: got, Title: fmt.Sprintf("%s: %.0f of %.0f due, %.0f asked", name, b.OK, b.Share, b.Asked)})
 		}
 		if len(shown) > 1 {
-			all = append(all, bars(fmt.Sprintf("%s: what each client got, Jain %.3f", r.Arm, judge.Jain(x)), shown))
+			all = append(all, page.Bars(fmt.Sprintf("%s: what each client got, Jain %.3f", r.Arm, judge.Jain(x)), shown))
 		}
 	}
 	return all
@@ -184,9 +186,9 @@ func latencies(runs []*measure.Run) []template.HTML {
 			run = r
 		}
 	}
-	c := chart{title: run.Arm + ": latency by outcome", xLabel: "percentile", yLabel: "ms"}
+	c := page.Chart{Title: run.Arm + ": latency by outcome", XLabel: "percentile", YLabel: "ms"}
 	for i, p := range percentiles {
-		c.ticks, c.tickText = append(c.ticks, float64(i)), append(c.tickText, p.text)
+		c.Ticks, c.TickText = append(c.Ticks, float64(i)), append(c.TickText, p.text)
 	}
 	for o, name := range measure.Outcomes {
 		var all measure.Latency
@@ -198,16 +200,16 @@ func latencies(runs []*measure.Run) []template.HTML {
 		if all.Count() == 0 {
 			continue
 		}
-		l := line{name: fmt.Sprintf("%s (%d)", name, all.Count()), class: "o-" + name}
+		l := page.Curve{Name: fmt.Sprintf("%s (%d)", name, all.Count()), Class: "o-" + name}
 		for i, p := range percentiles {
-			l.x, l.y = append(l.x, float64(i)), append(l.y, ms(all.Quantile(p.q)))
+			l.X, l.Y = append(l.X, float64(i)), append(l.Y, ms(all.Quantile(p.q)))
 		}
-		c.lines = append(c.lines, l)
+		c.Curves = append(c.Curves, l)
 	}
-	if len(c.lines) == 0 {
+	if len(c.Curves) == 0 {
 		return nil
 	}
-	return []template.HTML{c.svg()}
+	return []template.HTML{c.SVG()}
 }
 
 func ms(d interface{ Microseconds() int64 }) float64 { return float64(d.Microseconds()) / 1000 }

@@ -12,17 +12,18 @@ import (
 
 	"github.com/spillway-go/spillway/bench/internal/judge"
 	"github.com/spillway-go/spillway/bench/internal/measure"
+	"github.com/spillway-go/spillway/bench/internal/page"
 	"github.com/spillway-go/spillway/bench/internal/results"
 	"github.com/spillway-go/spillway/bench/scenarios"
 )
 
 //go:embed page.html
-var page string
+var text string
 
-var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bounds": Bounds, "form": Form, "where": where,
-	"words": func(metric string) string { return strings.ReplaceAll(metric, "_", " ") }, "value": value, "lower": func(s judge.Status) string { return strings.ToLower(string(s)) },
-}).Parse(page))
+var whole = page.New(text, template.FuncMap{
+	"bounds": Bounds, "form": Form, "where": where, "value": value,
+	"words": func(metric string) string { return strings.ReplaceAll(metric, "_", " ") },
+})
 
 // section is one scenario in one mode.
 type section struct {
@@ -50,7 +51,7 @@ func HTML(w io.Writer, f *results.File) error {
 	for _, v := range f.Verdicts {
 		counts[v.Status]++
 	}
-	return tmpl.Execute(w, map[string]any{
+	return whole.Execute(w, map[string]any{
 		"File": f, "Verdicts": worstFirst(f.Verdicts), "Sections": sections(f), "Heat": heat(f.Map), "Pass": counts[judge.Pass], "Fail": counts[judge.Fail],
 		"Pending": counts[judge.Pending], "Invalid": counts[judge.Invalid],
 	})
