@@ -127,10 +127,11 @@ type Route struct {
 	Exempt bool
 }
 
-// Clients says how the middleware finds out who asks. The zero value means: the API key in X-API-Key if there is one, else
-// the peer's address; no proxy is trusted.
+// Clients says how the middleware finds out who asks. The zero value means: whom the program's Principal function names, if there is
+// one, else the API key in X-API-Key, else the peer's address; no proxy is trusted.
 type Clients struct {
-	// Identify lists the ways, first that applies: "principal", "api_key", "ip". Empty means api_key, ip.
+	// Identify lists the ways, first that applies: "principal", "api_key", "ip". Empty means api_key, ip, and before them principal
+	// where the middleware has a Principal function.
 	Identify []string
 	// APIKeyHeader is the header that carries API keys; empty means X-API-Key.
 	APIKeyHeader string
