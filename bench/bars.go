@@ -11,7 +11,7 @@ import (
 
 // barsCommand plays the cases of package bars and writes their figures as a table.
 func barsCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
-	f := flags("bars", log)
+	f := flags("bars")
 	seeds := f.Int("seeds", 9, "how many seeds each figure is the median of")
 	only := f.String("only", "", "only cases whose name contains this, such as \"128 slots\"")
 	day := f.Bool("day", false, "also a day of overload, which takes minutes")

@@ -10,7 +10,7 @@ import (
 )
 
 func compareCommand(_ context.Context, args []string, out, log io.Writer) (int, error) {
-	f := flags("compare", log)
+	f := flags("compare")
 	strict := f.Bool("strict", false, "end with 1 when anything got worse")
 	if err := parse(f, args, 2); err != nil {
 		return exitUsage, err

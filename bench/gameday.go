@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,22 +14,15 @@ import (
 
 // gamedayCommand plays a bad day against two gateways, and says what their users saw.
 func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
-	f := flags("gameday", log)
+	f := flags("gameday")
 	quick := f.Bool("quick", false, "acts as short as their verdicts allow: under 4 minutes instead of under 15")
-	html := f.String("html", "", "write a report with the timeline to this `file`")
+	var html outFile
+	f.Var(&html, "html", "write a report with the timeline to this `file`")
 	keep := f.Bool("keep", false, "keep the folder with the configuration, the keys and what every program said")
 	only := f.String("acts", "", "play only these acts, as `names` with commas between them")
 	soak := f.Duration("soak", 0, "instead of the acts, this long of ordinary work with gateways built with the race detector: does anything grow?")
 	if err := parse(f, args, 0); err != nil {
 		return 0, err
-	}
-	var page *os.File
-	if *html != "" { // before the day, which is too long to lose
-		var err error
-		if page, err = os.Create(*html); err != nil {
-			return 0, usage{err}
-		}
-		defer page.Close()
 	}
 	o := gameday.Options{Quick: *quick, Keep: *keep, Soak: *soak, Log: out}
 	if *only != "" {
@@ -42,17 +36,24 @@ func gamedayCommand(ctx context.Context, args []string, out, log io.Writer) (int
 		fmt.Fprintln(log, err) // what cannot be started has failed; the machine has nothing to do with it
 		return exitFail, nil
 	}
-	if page != nil {
-		if err := report.HTML(page); err != nil {
-			return 0, err
-		}
-	}
 	passed, failed, invalid := report.Count(judge.Pass), report.Count(judge.Fail), report.Count(judge.Invalid)
 	fmt.Fprintln(out)
 	for _, line := range report.Trouble() {
 		fmt.Fprintln(out, line)
 	}
 	fmt.Fprintf(out, "%d verdicts passed, %d failed, %d invalid\n", passed, failed, invalid)
+	if report.Partial {
+		fmt.Fprintln(out, "PARTIAL: broken off; this is what was seen until then")
+	}
+	if html != "" {
+		var page bytes.Buffer
+		if err := report.HTML(&page); err != nil {
+			return 0, fmt.Errorf("bench: %w", err)
+		}
+		if err := html.write(os.O_TRUNC, page.Bytes()); err != nil {
+			return 0, fmt.Errorf("bench: %w", err)
+		}
+	}
 	switch {
 	case failed > 0:
 		return exitFail, nil

@@ -9,7 +9,7 @@ import (
 )
 
 func listCommand(_ context.Context, args []string, out, log io.Writer) (int, error) {
-	f := flags("list", log)
+	f := flags("list")
 	short := f.Bool("short", false, "names only")
 	if err := parse(f, args, 0); err != nil {
 		return exitUsage, err

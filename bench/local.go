@@ -56,9 +56,22 @@ func (l *local) run(ctx context.Context) (*measure.Run, error) {
 	return run, nil
 }
 
-// against plays the scenario against somebody else's server.
-func (l *local) against(ctx context.Context, sender load.Sender, gauge func() (int, int, int)) *measure.Run {
-	return l.play(ctx, sender, l.recorder(), time.Now().Add(headStart), gauge)
+// against plays the scenario against another sender.
+func (l *local) against(ctx context.Context, sender load.Sender) *measure.Run {
+	return l.play(ctx, sender, l.recorder(), time.Now().Add(headStart), nil)
+}
+
+// remote plays the scenario against somebody else's server; anywhere allows one that is not on this machine.
+func (l *local) remote(ctx context.Context, target string, anywhere bool) (*measure.Run, error) {
+	sender, err := load.NewHTTP(target, anywhere, load.Needed(l.scenario, l.level))
+	if err != nil {
+		return nil, usage{err}
+	}
+	defer sender.Close()
+	if err := knock(ctx, sender, target, &load.Shot{Method: "GET", Path: firstPath(l.scenario), Client: "bench"}); err != nil {
+		return nil, err
+	}
+	return l.against(ctx, sender), nil
 }
 
 func (l *local) recorder() *load.Recorder {

@@ -77,8 +77,12 @@ func dispatch(ctx context.Context, args []string, out, log io.Writer) int {
 func finish(log io.Writer, c command, ctx context.Context, args []string, out io.Writer) int {
 	code, err := c.run(ctx, args, out, log)
 	var u usage
+	var h help
 	switch {
-	case errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &h):
+		fmt.Fprintf(log, "usage: bench %s [flags]: %s\n", c.name, c.about)
+		h.SetOutput(log)
+		h.PrintDefaults()
 		return exitPass
 	case errors.As(err, &u):
 		fmt.Fprintln(log, err)
@@ -90,22 +94,39 @@ func finish(log io.Writer, c command, ctx context.Context, args []string, out io
 	return code
 }
 
-// flags makes a flag set that reports mistakes as usage errors.
-func flags(name string, log io.Writer) *flag.FlagSet {
-	f := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
-	f.SetOutput(log)
+// help asks for the flags of a command.
+type help struct{ *flag.FlagSet }
+
+func (help) Error() string { return flag.ErrHelp.Error() }
+
+// flags makes a flag set of a command for parse, which says in one line what is wrong.
+func flags(name string) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
 	return f
 }
 
-func parse(f *flag.FlagSet, args []string, operands int) error {
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
+// parse reads the arguments of a command, of which so many may be no flags; below 0 means any number. Files that will be written are tried
+// at once: after the work is too late.
+func parse(f *flag.FlagSet, args []string, operands int) (err error) {
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return help{f}
+	case err != nil:
+		return usagef("%w; bench %s -h shows the flags", err, f.Name())
+	case operands >= 0 && f.NArg() > operands:
+		hint := ""
+		if f.Lookup("scenario") != nil {
+			hint = ", and a scenario is named with -scenario"
 		}
-		return usage{fmt.Errorf("bench: %w", err)}
+		return usagef("%q is not understood; flags come before other arguments%s; bench %s -h shows them", f.Arg(operands), hint, f.Name())
 	}
-	if operands >= 0 && f.NArg() > operands {
-		return usagef("%q is not understood; flags come before other arguments, and a scenario is named with -scenario", f.Arg(operands))
-	}
-	return nil
+	f.Visit(func(g *flag.Flag) {
+		if name, ok := g.Value.(*outFile); ok && err == nil {
+			if failed := name.try(); failed != nil {
+				err = usagef("-%s: %w", g.Name, failed)
+			}
+		}
+	})
+	return err
 }

@@ -36,6 +36,8 @@ func TestWrongUsageIsOneLineAndTwo(t *testing.T) {
 		"run -target http://192.0.2.1", "run -scenario preproduction -quota 1", "sim", "sim -scenario overhead", "sim -scenario step -seeds 0",
 		"sim -scenario step -arms magic", "sim -scenario step -flaw ugly", "suite -modes dream", "suite -only nowhere", "sweep -levels 0", "sweep -scenario preproduction",
 		"speed -duration 1ms", "speed -handler-rate 0", "soak -duration 1ms", "soak -mode sim", "compare", "compare a b c", "compare missing.json missing.json", "report", "report missing.json", "list extra",
+		"list -x", "run -json", "sim -seed x", "suite -only step -html missing/x.html", "run -target http://127.0.0.1:1 -junit missing/x.xml", "soak -gobench missing/x",
+		"bars extra", "gameday extra", "gameday -quick=perhaps", "gameday -html missing/x.html", "gameday -html .",
 	} {
 		code, _, log := bench(t.Context(), strings.Fields(args)...)
 		if lines := strings.Count(strings.TrimSpace(log), "\n") + 1; code != exitUsage || lines != 1 || !strings.HasPrefix(log, "bench: ") {
@@ -47,6 +49,33 @@ func TestWrongUsageIsOneLineAndTwo(t *testing.T) {
 	}
 	if code, _, log := bench(t.Context(), "help"); code != exitPass || !strings.Contains(log, "compare") {
 		t.Errorf("help: exit %d, %q", code, log)
+	}
+	for _, c := range commands {
+		if code, _, log := bench(t.Context(), c.name, "-h"); code != exitPass || !strings.HasPrefix(log, "usage: bench "+c.name+" ") || !strings.Contains(log, "\n  -") {
+			t.Errorf("%s -h: exit %d, %q", c.name, code, log)
+		}
+	}
+}
+
+// Whatever goes wrong before there is something to write leaves the files of before as they were, and no new ones.
+func TestAMistakeTouchesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	before, none := filepath.Join(dir, "before.html"), filepath.Join(dir, "none.html")
+	if err := os.WriteFile(before, []byte("yesterday"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"gameday -acts noon -html ", "run -target http://127.0.0.1:1 -html ", "sim -scenario nowhere -html "} {
+		for _, name := range []string{before, none} {
+			if code, _, _ := bench(t.Context(), strings.Fields(args+name)...); code == exitPass {
+				t.Errorf("bench %s: exit %d", args, code)
+			}
+		}
+	}
+	if text, err := os.ReadFile(before); err != nil || string(text) != "yesterday" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := os.Stat(none); err == nil {
+		t.Error("a file was left")
 	}
 }
 
@@ -62,7 +91,7 @@ func TestEveryColumnOfTheTableIsExplainedBelowIt(t *testing.T) {
 }
 
 func TestAServerThatIsNotThereIsOneLineAndThree(t *testing.T) {
-	for _, args := range []string{"run -target http://127.0.0.1:1", "run -scenario preproduction -target http://127.0.0.1:1"} {
+	for _, args := range []string{"run -target http://127.0.0.1:1", "run -scenario preproduction -target http://127.0.0.1:1", "sweep -target http://127.0.0.1:1"} {
 		code, _, log := bench(t.Context(), strings.Fields(args)...)
 		if code != exitInvalid || strings.Count(log, "\n") != 1 || !strings.Contains(log, "cannot be reached") {
 			t.Errorf("bench %s: exit %d, %q", args, code, log)
@@ -254,7 +283,7 @@ func TestTheKneeIsWhereTheSlotsEnd(t *testing.T) {
 // pending still. The day-long soak has a test of its own.
 func TestTheQuickSuiteIsGreen(t *testing.T) {
 	if testing.Short() || raceDetector {
-		t.Skip("ten seconds of computing, or minutes with the race detector")
+		t.Skip("ten seconds of computing, or minutes with the race detector; make test runs the same without it: go run ./bench suite -quick")
 	}
 	all, err := scenarios.All()
 	if err != nil {

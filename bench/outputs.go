@@ -17,31 +17,54 @@ import (
 
 // outputs are the files that every command can write its results to.
 type outputs struct {
-	json, html, junit, markdown, gobench string
+	json, html, junit, markdown, gobench outFile
+}
+
+// outFile is the flag of a file that is written when everything is done; empty means none, and - where the flag says so the standard output.
+type outFile string
+
+// String and Set make it a flag.
+func (o *outFile) String() string        { return string(*o) }
+func (o *outFile) Set(name string) error { *o = outFile(name); return nil }
+
+// try finds out whether the file can be written, and leaves what is in it.
+func (o *outFile) try() error {
+	if *o == "" || *o == "-" {
+		return nil
+	}
+	_, missing := os.Stat(string(*o))
+	w, err := os.OpenFile(string(*o), os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if missing != nil {
+		os.Remove(string(*o))
+	}
+	return w.Close()
 }
 
 func (o *outputs) flags(f *flag.FlagSet) {
-	f.StringVar(&o.json, "json", "", "write the result as JSON to this `file`; - is the standard output")
-	f.StringVar(&o.html, "html", "", "write a report to this `file`: one page that needs no network")
-	f.StringVar(&o.junit, "junit", "", "write the verdicts as JUnit XML to this `file`")
-	f.StringVar(&o.markdown, "markdown", "", "add the verdicts as a table in Markdown to this `file`; $GITHUB_STEP_SUMMARY if that is set")
-	f.StringVar(&o.gobench, "gobench", "", "write the runs as lines that benchstat reads to this `file`")
+	f.Var(&o.json, "json", "write the result as JSON to this `file`; - is the standard output")
+	f.Var(&o.html, "html", "write a report to this `file`: one page that needs no network")
+	f.Var(&o.junit, "junit", "write the verdicts as JUnit XML to this `file`")
+	f.Var(&o.markdown, "markdown", "add the verdicts as a table in Markdown to this `file`; $GITHUB_STEP_SUMMARY if that is set")
+	f.Var(&o.gobench, "gobench", "write the runs as lines that benchstat reads to this `file`")
 }
 
 // write writes all files that were asked for.
 func (o *outputs) write(f *results.File, out io.Writer) error {
 	if o.json != "" {
-		if err := f.Write(o.json, out); err != nil {
+		if err := f.Write(string(o.json), out); err != nil {
 			return fmt.Errorf("bench: %w", err)
 		}
 	}
 	for _, file := range []struct {
-		name  string
+		name  outFile
 		flag  int
 		write func(io.Writer, *results.File) error
 	}{
 		{o.html, os.O_TRUNC, report.HTML}, {o.junit, os.O_TRUNC, report.JUnit}, {o.gobench, os.O_TRUNC, report.GoBench},
-		{cmp.Or(o.markdown, os.Getenv("GITHUB_STEP_SUMMARY")), os.O_APPEND, report.Markdown},
+		{cmp.Or(o.markdown, outFile(os.Getenv("GITHUB_STEP_SUMMARY"))), os.O_APPEND, report.Markdown},
 	} {
 		if file.name == "" {
 			continue
@@ -50,15 +73,16 @@ func (o *outputs) write(f *results.File, out io.Writer) error {
 		if err := file.write(&b, f); err != nil {
 			return fmt.Errorf("bench: %w", err)
 		}
-		if err := put(file.name, file.flag, b.Bytes()); err != nil {
+		if err := file.name.write(file.flag, b.Bytes()); err != nil {
 			return fmt.Errorf("bench: %w", err)
 		}
 	}
 	return nil
 }
 
-func put(name string, flag int, text []byte) error {
-	w, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, 0o644)
+// write writes the file: flag says whether anew or at its end.
+func (o outFile) write(flag int, text []byte) error {
+	w, err := os.OpenFile(string(o), os.O_CREATE|os.O_WRONLY|flag, 0o644)
 	if err != nil {
 		return err
 	}
@@ -69,15 +93,15 @@ func put(name string, flag int, text []byte) error {
 	return w.Close()
 }
 
-// conclude writes the files, prints the verdicts and returns the exit code.
+// conclude prints the verdicts, writes the files and returns the exit code.
 func conclude(f *results.File, o *outputs, out io.Writer) (int, error) {
-	if err := o.write(f, out); err != nil {
-		return exitInvalid, err
-	}
 	if o.json != "-" {
 		printRuns(out, f.Runs)
 		printVerdicts(out, f.Verdicts)
 		printAgreements(out, f.Agreements)
+	}
+	if err := o.write(f, out); err != nil {
+		return exitInvalid, err
 	}
 	if f.Partial {
 		fmt.Fprintln(out, "PARTIAL: broken off; this is what was measured until then")

@@ -73,11 +73,8 @@ func (r *runFlags) probe(ctx context.Context, s *scenarios.Scenario, out io.Writ
 			return exitUsage, usage{err}
 		}
 		defer h.Close()
-		knock, cancel := context.WithTimeout(ctx, 5*time.Second)
-		a := h.Send(knock, &load.Shot{Method: real.Method, Path: real.Path, Client: name + "knock"})
-		cancel()
-		if a.Err != nil {
-			return exitInvalid, unreachable(url, a.Err)
+		if err := knock(ctx, h, url, &load.Shot{Method: real.Method, Path: real.Path, Client: name + "knock"}); err != nil {
+			return exitInvalid, err
 		}
 		real.Servers = append(real.Servers, h)
 	}

@@ -10,7 +10,7 @@ import (
 
 func reportCommand(_ context.Context, args []string, out, log io.Writer) (int, error) {
 	var o outputs
-	f := flags("report", log)
+	f := flags("report")
 	o.flags(f)
 	if err := parse(f, args, -1); err != nil {
 		return exitUsage, err

@@ -39,7 +39,7 @@ type runFlags struct {
 
 func runCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	var r runFlags
-	f := flags("run", log)
+	f := flags("run")
 	r.outputs.flags(f)
 	f.StringVar(&r.target, "target", "", "the `URL` of the server; without it the built-in app")
 	f.StringVar(&r.target2, "target2", "", "for probes: the `URL` of a second server that shares its quotas with the first")
@@ -212,25 +212,21 @@ func (r *runFlags) one(ctx context.Context, s *scenarios.Scenario, arm, mode str
 	if mode != "remote" {
 		return local.run(ctx)
 	}
-	sender, err := load.NewHTTP(r.target, r.remote, load.Needed(s, level))
-	if err != nil {
-		return nil, usage{err}
-	}
-	defer sender.Close()
-	// One request before the schedule begins, so that a wrong address is one clear line and not thousands of errors.
-	knock, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if a := sender.Send(knock, &load.Shot{Method: "GET", Path: firstPath(s), Client: "bench"}); a.Err != nil && ctx.Err() == nil {
-		return nil, unreachable(r.target, a.Err)
-	}
-	return local.against(ctx, sender, nil), nil
+	return local.remote(ctx, r.target, r.remote)
 }
 
-func unreachable(target string, err error) error {
-	if errors.Is(err, load.ErrRemote) {
+// knock sends one request before the work begins, so that a wrong address is one clear line and not thousands of errors.
+func knock(ctx context.Context, sender load.Sender, target string, shot *load.Shot) error {
+	short, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	a := sender.Send(short, shot)
+	switch {
+	case a.Err == nil || ctx.Err() != nil:
+		return nil
+	case errors.Is(a.Err, load.ErrRemote):
 		return usagef("%s: %w", target, load.ErrRemote)
 	}
-	return fmt.Errorf("bench: %s cannot be reached: %w", target, err)
+	return fmt.Errorf("bench: %s cannot be reached: %w", target, a.Err)
 }
 
 // progress prints one line each second.

@@ -16,7 +16,7 @@ import (
 
 func simCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	var o outputs
-	f := flags("sim", log)
+	f := flags("sim")
 	o.flags(f)
 	name := f.String("scenario", "", "a scenario by `name`, or a YAML file")
 	seed := f.Uint64("seed", 1, "the first seed")

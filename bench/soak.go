@@ -16,7 +16,7 @@ import (
 
 func soakCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	var o outputs
-	f := flags("soak", log)
+	f := flags("soak")
 	o.flags(f)
 	length := f.Duration("duration", 10*time.Minute, "how long, after the warm-up")
 	mode := f.String("mode", "socket", "how the built-in app is called: handler or socket")

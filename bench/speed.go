@@ -22,7 +22,7 @@ const (
 )
 
 func speedCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
-	f := flags("speed", log)
+	f := flags("speed")
 	length := f.Duration("duration", 10*time.Second, "how long each measurement in real time takes")
 	handler := f.Float64("handler-rate", handlerBar, "arrivals per second at a handler in this process")
 	socket := f.Float64("socket-rate", socketBar, "arrivals per second over sockets")
@@ -39,7 +39,7 @@ func speedCommand(ctx context.Context, args []string, out, log io.Writer) (int, 
 	s := fastScenario(*handler, 1, time.Duration(float64(time.Second) / *handler), *length)
 	nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	l := local{scenario: s, arm: "none", mode: "remote", level: 1, seed: 1}
-	inProcess := func() (*measure.Run, error) { return l.against(ctx, load.Direct{Handler: nothing}, nil), nil }
+	inProcess := func() (*measure.Run, error) { return l.against(ctx, load.Direct{Handler: nothing}), nil }
 	// 16 slots of 20 ms serve 800 a second, so most of this is refused, which has to be quick.
 	beside := local{scenario: fastScenario(*socket, 16, 20*time.Millisecond, *length), arm: "spillway", mode: "socket", level: 1, seed: 1}
 	overSockets := func() (*measure.Run, error) { return beside.run(ctx) }

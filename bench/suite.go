@@ -20,7 +20,7 @@ const (
 
 func suiteCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	var o outputs
-	f := flags("suite", log)
+	f := flags("suite")
 	o.flags(f)
 	quick := f.Bool("quick", false, "shorter phases, three seeds, virtual time only")
 	modes := f.String("modes", "", "which of sim,handler,socket; empty means all, and with -quick sim")

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/bench/internal/judge"
-	"github.com/spillway-go/spillway/bench/internal/load"
 	"github.com/spillway-go/spillway/bench/internal/measure"
 	"github.com/spillway-go/spillway/bench/internal/results"
 	"github.com/spillway-go/spillway/bench/internal/sim"
@@ -29,7 +28,7 @@ type sweeping struct {
 
 func sweepCommand(ctx context.Context, args []string, out, log io.Writer) (int, error) {
 	var w sweeping
-	f := flags("sweep", log)
+	f := flags("sweep")
 	w.outputs.flags(f)
 	name := f.String("scenario", "sweep", "a scenario by `name`, or a YAML file")
 	levels := f.String("levels", "", "multiples of the capacity, or with -target of -rate, such as 0.5,1,2; empty means the scenario's")
@@ -118,10 +117,5 @@ func (w *sweeping) one(ctx context.Context, s *scenarios.Scenario, arm string, l
 	if w.mode != "remote" {
 		return l.run(ctx)
 	}
-	sender, err := load.NewHTTP(w.target, w.remote, load.Needed(s, level))
-	if err != nil {
-		return nil, usage{err}
-	}
-	defer sender.Close()
-	return l.against(ctx, sender, nil), nil
+	return l.remote(ctx, w.target, w.remote)
 }

@@ -3,6 +3,7 @@ package gameday
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,10 +28,14 @@ func buildGateway(ctx context.Context, dir string, race bool) (string, error) {
 		argv = append(argv, "-race")
 	}
 	out, err := exec.CommandContext(ctx, "go", append(argv, gatewayPackage)...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("gameday: the gateway cannot be built: %w: %s", err, out)
+	text := strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", " | ")
+	switch {
+	case err == nil:
+		return bin, nil
+	case strings.Contains(text, "no required module provides package"):
+		return "", errUsage{errors.New("gameday: this is no checkout of Spillway; play the day in one, for the gateway is built from its source")}
 	}
-	return bin, nil
+	return "", fmt.Errorf("gameday: the gateway cannot be built: %w: %s", err, text)
 }
 
 // gateway is one instance. It keeps its addresses over all its lives.
