@@ -40,7 +40,7 @@
 //
 // # Where to look
 //
-// scenarios holds the claims as data, schedule turns them into arrivals, app is what is protected, arms and sim put the arms
+// scenarios holds the claims as data. All else is in internal: schedule turns them into arrivals, app is what is protected, arms and sim put the arms
 // in front of it in real and in virtual time, load is the generator, measure records, judge gives verdicts, results and
 // report write them down.
 package main
