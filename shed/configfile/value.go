@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
@@ -49,25 +50,20 @@ func (v value) object(s *shape) (object, bool) {
 		return o, false
 	}
 	seen := map[string]int{} // the lines of the keys, also of those that were meant by a misspelled one
-	for it := m.MapRange(); it.Next(); {
-		t := it.Key().GetToken()
-		if t == nil || t.Position == nil {
-			continue
-		}
-		name, line := t.Value, t.Position.Line
-		f := value{problems: v.problems, node: it.Value(), path: join(v.path, name), line: line, mend: orRemove}
+	for name, f := range v.pairs(m) {
+		f.mend = orRemove
 		if first, twice := seen[name]; twice {
 			f.fail(fmt.Sprintf("is set twice, first in line %d", first), "keep one of them")
 			continue
 		}
-		seen[name] = line
+		seen[name] = f.line
 		if v.lines != nil {
-			v.lines[f.path] = line
+			v.lines[f.path] = f.line
 		}
 		k, known := s.key(name)
 		if !known {
 			meant := suggestion(name, s.names())
-			seen[meant], o.absent[meant] = line, true
+			seen[meant], o.absent[meant] = f.line, true
 			f.fail("unknown key", didYouMean(name, s.names()))
 			continue
 		}
@@ -84,6 +80,21 @@ func (v value) object(s *shape) (object, bool) {
 		}
 	}
 	return o, true
+}
+
+// pairs are the keys of a mapping and what stands under them, in the order of the file.
+func (v value) pairs(m ast.MapNode) iter.Seq2[string, value] {
+	return func(yield func(string, value) bool) {
+		for it := m.MapRange(); it.Next(); {
+			t := it.Key().GetToken()
+			if t == nil || t.Position == nil {
+				continue
+			}
+			if !yield(t.Value, value{problems: v.problems, node: it.Value(), path: join(v.path, t.Value), line: t.Position.Line}) {
+				return
+			}
+		}
+	}
 }
 
 // orRemove completes the way out for a key that may be missing.
@@ -139,42 +150,6 @@ func (o object) sections(name string) (all []object, there bool) {
 		}
 	}
 	return all, true
-}
-
-// named returns the mappings under the names below a key, in the order of the file. Names may be used once.
-func (o object) named(name string) (names []string, all []object) {
-	v, k, ok := o.at(name, kindNamed)
-	if !ok {
-		return nil, nil
-	}
-	m, ok := v.node.(ast.MapNode)
-	if !ok {
-		v.fail("must be a mapping of names", "write "+name+": {premium: { ... }}")
-		return nil, nil
-	}
-	seen := map[string]bool{}
-	for it := m.MapRange(); it.Next(); {
-		t := it.Key().GetToken()
-		if t == nil || t.Position == nil {
-			continue
-		}
-		below := value{problems: v.problems, node: it.Value(), path: join(v.path, t.Value), line: t.Position.Line}
-		switch {
-		case !isName(t.Value):
-			below.fail(shown(t.Value)+" cannot be a name", "use up to 64 letters, digits, dashes and underscores")
-		case seen[t.Value]:
-			below.fail("is set twice", "keep one of them")
-		default:
-			seen[t.Value] = true
-			if s, ok := below.object(k.in); ok {
-				names, all = append(names, t.Value), append(all, s)
-			}
-		}
-	}
-	if len(seen) == 0 {
-		v.fail("is empty", "give it entries"+v.mend)
-	}
-	return names, all
 }
 
 // list reads v as a list.
