@@ -94,8 +94,16 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: taken over, %d changes:\n  %s", o.Path, len(o.Changes), strings.Join(o.Changes, "\n  "))
 }
 
-// Run follows the file until ctx ends; Load comes first. It uses the goroutine it is called on and leaves none behind.
+// errNotBegun is what Run has to say where there is nothing to go on from.
+var errNotBegun = errors.New("configfile: Watch.Run goes on from what Load has read, for a Shedder: call Load, set Watch.Shedder, then call Run")
+
+// Run follows the file until ctx ends. Without Load before it, or without a Shedder, it reports that and returns at once. It uses the
+// goroutine it is called on and leaves none behind.
 func (w *Watch) Run(ctx context.Context) {
+	if w.config == nil || w.Shedder == nil {
+		w.report(Outcome{Path: w.Path, Err: errNotBegun})
+		return
+	}
 	hangUp := w.HangUp
 	if hangUp == nil {
 		hangUp = w.signals

@@ -378,3 +378,21 @@ func TestAChangeOfTheAPIKeysIsTakenOverLikeOneOfTheFile(t *testing.T) {
 		}
 	})
 }
+
+// TestRunSaysWhatIsMissing: a Watch that has not begun follows nothing, and says so instead of failing at the first change.
+func TestRunSaysWhatIsMissing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(path, []byte(quota("9")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got []Outcome
+	w := &Watch{Path: path, Report: func(o Outcome) { got = append(got, o) }, HangUp: make(chan os.Signal)}
+	w.Run(t.Context())
+	if _, err := w.Load(); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(t.Context()) // now it is the Shedder that is missing
+	if len(got) != 2 || !errors.Is(got[0].Err, errNotBegun) || !errors.Is(got[1].Err, errNotBegun) || got[0].Path != path {
+		t.Errorf("outcomes %v", got)
+	}
+}
