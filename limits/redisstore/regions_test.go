@@ -199,6 +199,73 @@ func TestWhatOneRegionLeavesAnotherMayHave(t *testing.T) {
 	})
 }
 
+// TestShadowsInRegions refuse nobody, keep nobody from borrowing, and borrow nothing.
+func TestShadowsInRegions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, rule := range map[string]limits.Rule{
+			"lent":     limits.TokenBucket{Capacity: 6, Refill: limits.PerDay(1)},
+			"not lent": limits.FixedWindow{Quota: limits.PerDay(3)},
+		} {
+			r := inRegion(t, "eu", newFake(t), newFake(t))
+			shadow := named(t, "shadow", rule) // eu has 2 of either
+			acts := named(t, "acts", limits.TokenBucket{Capacity: 6, Refill: limits.PerDay(1)})
+			both := []limits.Charge{{Policy: shadow, Key: "k", Cost: 1, Shadow: true}, {Policy: acts, Key: "k", Cost: 1}}
+			for i := range 6 {
+				d := mustTake(t, r, both)
+				if want := i < 5; d.Allowed != want { // 2 of its own, and 3 that are lent
+					t.Fatalf("%s, %d: %+v", name, i, d.Verdicts())
+				}
+				want := limits.Allowed
+				if i >= 2 {
+					want = limits.OverLimit
+				}
+				if v := d.At(0); v.Reason != want || !v.Shadow || v.Key != "k" {
+					t.Errorf("%s, %d: the shadow says %+v, want %v", name, i, v, want)
+				}
+			}
+			if n := r.Report().Home.Borrowed; n != 3 {
+				t.Errorf("%s: %d were borrowed, want 3", name, n)
+			}
+		}
+	})
+}
+
+// TestWhoIsRefusedInRegionsIsToldTheSoonerPart: of the region's own and home whichever admits first, and it does then.
+func TestWhoIsRefusedInRegionsIsToldTheSoonerPart(t *testing.T) {
+	for _, c := range []struct {
+		pause time.Duration // between the last of the region's own 2 and the 3 of home
+		cost  int64
+		want  time.Duration
+	}{
+		{0, 1, 2 * time.Second},                               // home, with half of the rate; its own takes 3s
+		{1500 * time.Millisecond, 1, 1500 * time.Millisecond}, // its own
+		{0, 3, 6 * time.Second},                               // home alone can hold it
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := inRegion(t, "eu", newFake(t), newFake(t))
+			p := named(t, "p", limits.TokenBucket{Capacity: 6, Refill: limits.PerSecond(1)})
+			for i := range 5 {
+				if d := mustTake(t, r, single(p, "k", 1)); !d.Allowed {
+					t.Fatalf("%d: %+v", i, d.At(0))
+				}
+				if i == 1 {
+					time.Sleep(c.pause)
+				}
+			}
+			if d := mustTake(t, r, single(p, "k", c.cost)); d.Allowed || d.At(0).Reason != limits.OverLimit || d.At(0).RetryAfter != c.want {
+				t.Errorf("%+v: %+v", c, d.At(0))
+			}
+			if d := mustTake(t, r, single(p, "k", 4)); d.Allowed || d.At(0).Reason != limits.CostTooLarge {
+				t.Errorf("more than any part holds: %+v", d.At(0))
+			}
+			time.Sleep(c.want)
+			if d := mustTake(t, r, single(p, "k", c.cost)); !d.Allowed {
+				t.Errorf("%+v: it was early: %+v", c, d.At(0))
+			}
+		})
+	}
+}
+
 // TestStrictQuotasAreDecidedAtHome, and all is taken or nothing.
 func TestStrictQuotasAreDecidedAtHome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -287,6 +354,14 @@ func TestRegionsWithRealServers(t *testing.T) {
 	})
 	if m := take(a); m < 199 || m+n+1+1+100 > 600 {
 		t.Errorf("back, eu has %d, want its own 200 and what is left", m)
+	}
+}
+
+func TestRegionsCloseBothStores(t *testing.T) {
+	region, home := newFake(t), newFake(t)
+	inRegion(t, "eu", region, home).Close()
+	if !region.closed.Load() || !home.closed.Load() {
+		t.Errorf("region closed: %v, home closed: %v", region.closed.Load(), home.closed.Load())
 	}
 }
 
