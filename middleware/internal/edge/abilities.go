@@ -29,7 +29,7 @@ func (f flusher) FlushError() error {
 // Hijack takes over the connection; what happens on it from then on says nothing about capacity.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if s := h.rec.rarities().slow; s != nil {
-		s.leave()
+		s.yield()
 	}
 	conn, rw, err := h.rec.ResponseWriter.(http.Hijacker).Hijack()
 	if err != nil || h.rec.hijacked {

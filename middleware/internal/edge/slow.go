@@ -46,6 +46,7 @@ type slowBody struct {
 	inner   io.ReadCloser
 	length  int64 // below 0 if that is not known
 	control *http.ResponseController
+	http2   bool // nobody else waits for this one
 	pieces  bool // may be gathered until its beginning is there, and not only until something is
 
 	gathered []byte        // came before there was a place, and has not been read
@@ -63,6 +64,7 @@ type slowBody struct {
 	awaited   bool // is being gathered
 	ended     bool // gathering has to end
 	unwatched bool // deadlines cannot be set
+	whole     bool // there is nothing left that the server would look for the end of
 	over      bool // the connection is somebody else's from now on
 }
 
@@ -77,7 +79,8 @@ func (e *Edge) watch(b *bodies, w http.ResponseWriter, r *http.Request) *slowBod
 		s.own = time.Now().Add(srv.ReadTimeout) // what the server has set, for it does not tell
 	}
 	// Over HTTP/2 a body of unknown length may be one side of a conversation: that it has begun is enough.
-	s.pieces = r.ContentLength > 0 || r.ProtoMajor == 1
+	s.http2 = r.ProtoMajor >= 2
+	s.pieces = r.ContentLength > 0 || !s.http2
 	r.Body = s
 	return s
 }
@@ -186,6 +189,7 @@ func (s *slowBody) begin(now time.Time) bool {
 func (s *slowBody) done(err error) (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.whole = s.whole || err == io.EOF
 	late = errors.Is(err, os.ErrDeadlineExceeded) && !s.ended && (s.own.IsZero() || s.pace.Before(s.own))
 	if s.reading = false; !late && !s.ended && !s.over {
 		_ = s.apply()
@@ -221,14 +225,41 @@ func (s *slowBody) setReadDeadline(t time.Time) error {
 	return s.apply()
 }
 
-// leave lets go of the connection: the handler has ended, or has taken it over.
+// leave lets go of the connection: the handler has ended.
 func (s *slowBody) leave() {
+	s.drain()
+	s.yield()
+}
+
+// yield lets go of the connection: the handler has taken it over, or ended.
+func (s *slowBody) yield() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over = true; s.reading { // by somebody else, who may go on for as long as the server lets them
 		s.reading = false
 		_ = s.apply()
 	}
+}
+
+// drain bounds how long the server may look for the end of what nobody wants.
+func (s *slowBody) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || s.unwatched || s.whole || s.http2 {
+		return
+	}
+	end := time.Now().Add(s.grace)
+	if !s.own.IsZero() && s.own.Before(end) {
+		end = s.own
+	}
+	_ = s.control.SetReadDeadline(end)
+}
+
+// unread reports whether the server would have to look for the end before the answer leaves, for as long as the client likes.
+func (s *slowBody) unread() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.whole && !s.http2
 }
 
 // Read implements io.Reader.
@@ -250,8 +281,17 @@ func (s *slowBody) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close implements io.Closer.
-func (s *slowBody) Close() error { return s.inner.Close() }
+// Close implements io.Closer. The server's own bodies look for their end then.
+func (s *slowBody) Close() error {
+	s.drain()
+	err := s.inner.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.whole = s.whole || err == nil; s.whole && !s.over && !s.unwatched {
+		_ = s.apply() // or the server would take the deadline for a client that has left
+	}
+	return err
+}
 
 // tooSlow is the answer to a request whose body comes too slowly.
 func tooSlow() *shed.Rejection { return &shed.Rejection{Reason: shed.BodyTooSlow} }

@@ -88,6 +88,9 @@ func (w *recorder) begins(status int) {
 	}
 	w.status = int32(status)
 	w.tellAgain()
+	if s := w.rarities().slow; s != nil && status >= 200 && s.unread() {
+		w.Header()["Connection"] = []string{"close"}
+	}
 	if w.route.costField != "" {
 		if cost := takeCost(w.Header(), w.route.costField); cost != 0 {
 			w.cost.Store(cost)
