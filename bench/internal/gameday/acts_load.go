@@ -58,7 +58,8 @@ func slowAct() *act {
 			if err := d.service.set(5); err != nil {
 				return err
 			}
-			told := d.follow("overload")
+			banner := d.follow("overload")
+			defer banner.stop()
 			s.play(ctx, d.length(11*time.Second, 60*time.Second), groups...)
 			if err := d.service.set(1); err != nil {
 				return err
@@ -72,11 +73,11 @@ func slowAct() *act {
 				return err
 			}
 			s.expects("inside of the service at most", c.Longest <= 24, fmt.Sprint(c.Longest), "≤ 2 gateways × concurrency.max 12")
-			for ctx.Err() == nil && told.up() && time.Since(to) < 45*time.Second {
+			for ctx.Err() == nil && banner.up() && time.Since(to) < 45*time.Second {
 				pause(ctx, 200*time.Millisecond)
 			}
-			told.stop()
-			raised, cleared := told.times()
+			banner.stop()
+			raised, cleared := banner.times()
 			s.hopes("the pumpkin went up by itself", !raised.IsZero() && raised.Before(to), elapsed(raised, from), "while the service was slow")
 			s.hopes("and came down by itself", !cleared.IsZero(), elapsed(cleared, to)+" after the service was well", "≤ 45s")
 			return nil

@@ -198,16 +198,13 @@ func switchAct() *act {
 			}
 			s.recovers(ctx, s.marks[len(s.marks)-1].to, groups, "paying", "free", "searchers")
 			s.asPromised("paying", "free")
-			off, spared := 0, 0
-			for _, one := range s.of("searchers", "partner") {
-				switch {
-				case one.reason == "feature_off" && one.status == http.StatusServiceUnavailable && one.after >= 1:
-					off++
-				case one.status == notCalled:
+			s.some("who called all the same was told", http.StatusServiceUnavailable, "feature_off", "searchers", "partner")
+			spared := 0
+			for _, one := range s.of("partner") {
+				if one.status == notCalled {
 					spared++
 				}
 			}
-			s.expects("who called all the same was told", off > 0, fmt.Sprintf("%d × 503 feature_off with Retry-After", off), "> 0")
 			s.expects("calls that the partner left alone", spared > 0, fmt.Sprint(spared), "> 0")
 			return nil
 		},

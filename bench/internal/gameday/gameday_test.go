@@ -109,6 +109,8 @@ func TestVerdictsCanFail(t *testing.T) {
 		{"nobody asked", nil, func(s *scene) { s.served(.99, "paying") }, judge.Fail},
 		{"told", []shot{ok, told}, func(s *scene) { s.told() }, judge.Pass},
 		{"not told", []shot{ok, mute}, func(s *scene) { s.told() }, judge.Fail},
+		{"some", []shot{ok, told}, func(s *scene) { s.some("", 429, "over_limit", "paying") }, judge.Pass},
+		{"none", []shot{ok, mute}, func(s *scene) { s.some("", 503, "overloaded", "paying") }, judge.Fail},
 		{"p99", []shot{ok, late}, func(s *scene) { s.p99("paying", deadline) }, judge.Fail},
 		{"within", nil, func(s *scene) {
 			s.within(perClient, excess{}, counts{Arrived: map[string]int{"paying-0 items": 139}}, one)

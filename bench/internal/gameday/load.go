@@ -18,8 +18,8 @@ import (
 // deadline is how long customers wait for an answer. What comes later is no service.
 const deadline = 2 * time.Second
 
-// most is how many requests of the generator may be under way at once; what would be more is not sent, and counted.
-const most = 8000
+// mostUnderWay is how many requests of the generator may be under way at once; what would be more is not sent, and counted.
+const mostUnderWay = 8000
 
 // group is customers who do the same. Their requests leave when they are due, whatever became of those before.
 type group struct {
@@ -59,6 +59,9 @@ func (s *shot) ended() time.Time { return s.at.Add(s.took) }
 func (s *shot) refused() bool {
 	return s.status == http.StatusTooManyRequests || s.status == http.StatusServiceUnavailable
 }
+
+// says reports whether the customer was refused in these words.
+func (s *shot) says(status int, reason string) bool { return s.status == status && s.reason == reason }
 
 // due is one request of the schedule.
 type due struct {
@@ -118,7 +121,7 @@ func (l *load) play(ctx context.Context, length time.Duration, groups ...*group)
 		if ctx.Err() != nil {
 			break
 		}
-		if l.under.Load() >= most {
+		if l.under.Load() >= mostUnderWay {
 			l.unsent.Add(1)
 			continue
 		}

@@ -16,9 +16,9 @@ const (
 	still    = deadline / 4
 )
 
-// shared is the share of the machine's CPU time that others may use. Beyond it the gateways and the service wait for a CPU at any
+// othersShare is the share of the machine's CPU time that others may use. Beyond it the gateways and the service wait for a CPU at any
 // moment.
-const shared = .5
+const othersShare = .5
 
 // judgeMachine says why nothing can be said about time, if that is so. None of what it looks at has to do with a gateway: when
 // requests left, how long a request took that meets none, how late the service ended work whose end it had booked, and how much of
@@ -38,7 +38,7 @@ func (s *scene) judgeMachine() string {
 	if n := s.unsent.Load(); float64(n) > .01*float64(len(lags)) {
 		unsent = fmt.Sprintf("%d requests could not be sent", n)
 	}
-	if s.others > shared {
+	if s.others > othersShare {
 		others = fmt.Sprintf("other programs used %.0f %% of it", s.others*100)
 	}
 	return cmp.Or(

@@ -157,6 +157,17 @@ func (s *scene) told(groups ...string) {
 	s.expects("refusals say when to come back", len(wrong) == 0, text, "429 or 503, a reason, Retry-After ≥ 1")
 }
 
+// some asks that somebody of the groups was refused in these words, with a time to come back.
+func (s *scene) some(what string, status int, reason string, groups ...string) {
+	n := 0
+	for _, one := range s.of(groups...) {
+		if one.says(status, reason) && one.after >= 1 {
+			n++
+		}
+	}
+	s.expects(what, n > 0, fmt.Sprintf("%d × %d %s, with Retry-After", n, status, reason), "> 0")
+}
+
 // Everything has to be as before at most recovery after an end of trouble: calm begins, a time in which 99 of 100 are served.
 const (
 	recovery = 5 * time.Second

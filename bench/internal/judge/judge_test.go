@@ -157,26 +157,25 @@ func TestStatusOfRows(t *testing.T) {
 	}
 }
 
-func TestOfSeveralSeedsTheMedianCounts(t *testing.T) {
-	var runs []*measure.Run
+// threeSeeds are runs of the same in which a tenth, nine tenths and more are answered in time.
+func threeSeeds() (runs []*measure.Run) {
 	for seed, ok := range []int64{10, 90, 95} {
 		r := history(same(30, 100), same(30, ok), same(30, 20), 10)
 		r.Seed = uint64(seed)
 		runs = append(runs, r)
 	}
-	v := Judge(&scenarios.Scenario{ID: "s", Pass: []scenarios.Criterion{bounded(.9, "")}}, "sim", runs)[0]
+	return runs
+}
+
+func TestOfSeveralSeedsTheMedianCounts(t *testing.T) {
+	v := Judge(&scenarios.Scenario{ID: "s", Pass: []scenarios.Criterion{bounded(.9, "")}}, "sim", threeSeeds())[0]
 	if v.Status != Pass || v.Value != .9 || v.Low != .1 || v.High != .95 || v.Seeds != 3 {
 		t.Errorf("%+v", v)
 	}
 }
 
 func TestWhereEverySeedCountsTheWorstDecides(t *testing.T) {
-	var runs []*measure.Run
-	for seed, ok := range []int64{10, 90, 95} {
-		r := history(same(30, 100), same(30, ok), same(30, 20), 10)
-		r.Seed = uint64(seed)
-		runs = append(runs, r)
-	}
+	runs := threeSeeds()
 	c := bounded(.9, "")
 	c.Every = true
 	if v := Judge(&scenarios.Scenario{ID: "s", Pass: []scenarios.Criterion{c}}, "sim", runs)[0]; v.Status != Fail || v.Value != .1 {
