@@ -116,7 +116,7 @@ func TestVerdictsCanFail(t *testing.T) {
 			s.within(perClient, excess{}, counts{Arrived: map[string]int{"paying-0 items": 139}}, one)
 		}, judge.Pass},
 		{"beyond", nil, func(s *scene) {
-			s.within(perClient, excess{}, counts{Arrived: map[string]int{"paying-0 items": 150}}, one)
+			s.within(perClient, excess{}, counts{Arrived: map[string]int{"paying-0 items": 150, "paying-1 items": 10}}, one, other)
 		}, judge.Fail},
 		{"gets", nil, func(s *scene) {
 			s.gets(perClient, 10*time.Second, counts{Arrived: map[string]int{"paying-0 items": 90, "paying-1 items": 100}}, one, other)
@@ -125,6 +125,7 @@ func TestVerdictsCanFail(t *testing.T) {
 			s.gets(perClient, 10*time.Second, counts{Arrived: map[string]int{"paying-0 items": 100, "paying-1 items": 70}}, one, other)
 		}, judge.Fail},
 		{"recovers", every100(ok, begin, 0, 100), func(s *scene) { s.recovered(begin, "paying") }, judge.Pass},
+		{"recovers in time", append(every100(late, begin, 0, 20), every100(ok, begin, 20, 100)...), func(s *scene) { s.recovered(begin, "paying") }, judge.Pass},
 		{"recovers late", append(every100(late, begin, 0, 60), every100(ok, begin, 60, 100)...), func(s *scene) { s.recovered(begin, "paying") }, judge.Fail},
 		{"recovers never", every100(told, begin, 0, 100), func(s *scene) { s.recovered(begin, "paying") }, judge.Fail},
 	} {
@@ -133,6 +134,16 @@ func TestVerdictsCanFail(t *testing.T) {
 		if len(s.checks) != 1 || s.checks[0].Status != row.want {
 			t.Errorf("%s: %+v, want %s", row.what, s.checks, row.want)
 		}
+	}
+}
+
+// Few who were not served do not vanish among many who were.
+func TestEachGroupIsJudgedByItself(t *testing.T) {
+	s := &scene{load: &load{shots: []shot{{group: "paying", status: 503}}}}
+	s.shots = append(s.shots, slices.Repeat([]shot{{group: "free", status: 200}}, 500)...)
+	s.served(.99, "paying", "free")
+	if len(s.checks) != 2 || s.checks[0].Status != judge.Fail || s.checks[1].Status != judge.Pass {
+		t.Errorf("%+v", s.checks)
 	}
 }
 
