@@ -42,5 +42,5 @@
 //
 // scenarios holds the claims as data. All else is in internal: schedule turns them into arrivals, app is what is protected, arms and sim put the arms
 // in front of it in real and in virtual time, load is the generator, measure records, judge gives verdicts, results and
-// report write them down.
+// report write them down, on what page draws. gameday is a day of its own: real programs, and page for its report.
 package main

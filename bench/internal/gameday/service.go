@@ -5,12 +5,10 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -34,15 +32,8 @@ type service struct {
 	addr string
 }
 
-// errUsage is an error of whoever called, such as a program that has to be installed; nothing has been started.
-type errUsage struct{ error }
-
 // startService starts the upstream in a process of its own.
 func startService(dir, name string) (*service, error) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		return nil, errUsage{errors.New("gameday: python3 is not installed; install it with: apt-get install -y python3")}
-	}
 	file := filepath.Join(dir, "upstream.py")
 	if err := os.WriteFile(file, serviceProgram, 0o600); err != nil {
 		return nil, err
@@ -52,7 +43,7 @@ func startService(dir, name string) (*service, error) {
 		return nil, err
 	}
 	host, port, _ := net.SplitHostPort(addr)
-	p, err := launch(dir, name, []string{python, file, host, port, strconv.Itoa(serviceSlots), fmt.Sprint(serviceTime.Seconds())}, nil)
+	p, err := launch(dir, name, []string{"python3", file, host, port, strconv.Itoa(serviceSlots), fmt.Sprint(serviceTime.Seconds())}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -31,7 +32,10 @@ type stage struct {
 	undo     []func()
 }
 
-// missing says what of the day's programs is not installed.
+// errUsage is an error of whoever called, such as a program that has to be installed; nothing has been started.
+type errUsage struct{ error }
+
+// missing says what of the day's programs is not installed, and what else this machine has not.
 func missing() error {
 	for _, p := range []struct{ program, with string }{
 		{"redis-server", "apt-get install -y redis-server"},
@@ -45,7 +49,11 @@ func missing() error {
 	if _, err := browser.Find(); err != nil {
 		return errUsage{errors.New("gameday: Chromium is not installed; install it with: apt-get install -y chromium")}
 	}
-	return nil
+	probe, err := net.Listen("tcp", net.JoinHostPort(loopback(20, 1, 1).String(), "0"))
+	if err != nil {
+		return errUsage{fmt.Errorf("gameday: customers have addresses of their own in 127.0.0.0/8, which are this machine's on Linux only: %w", err)}
+	}
+	return probe.Close()
 }
 
 // redisURL is what the gateways' file says.
