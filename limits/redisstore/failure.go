@@ -82,6 +82,7 @@ type Guard struct {
 	base  context.Context // ends with Close
 	stop  context.CancelFunc
 	life  life
+	begin time.Time
 	epoch atomic.Pointer[epoch]
 	// punctual says that inner keeps the deadlines of contexts, so that nobody has to watch it.
 	punctual bool
@@ -150,7 +151,8 @@ func NewGuard(inner limits.Store, cfg GuardConfig) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisstore: %w", err)
 	}
-	g := &Guard{inner: inner, cfg: cfg, local: local, probes: probes, state: Up, since: time.Now()}
+	g := &Guard{inner: inner, cfg: cfg, local: local, probes: probes, state: Up, begin: time.Now()}
+	g.since = g.begin
 	g.shares.divide(max(cfg.Instances, 1))
 	g.base, g.stop = context.WithCancel(context.Background())
 	if p, ok := inner.(interface{ punctual() bool }); ok {
@@ -192,7 +194,7 @@ func (g *Guard) Peek(ctx context.Context, now time.Time, charges []limits.Charge
 	return g.decide(ctx, now, charges, false)
 }
 
-func (g *Guard) decide(ctx context.Context, now time.Time, charges []limits.Charge, take bool) (limits.Decision, error) {
+func (g *Guard) decide(ctx context.Context, now time.Time, charges []limits.Charge, take bool) (d limits.Decision, err error) {
 	op := "peek"
 	if take {
 		op = "take"
@@ -203,18 +205,17 @@ func (g *Guard) decide(ctx context.Context, now time.Time, charges []limits.Char
 	if g.breaker.open() {
 		return g.without(charges, take, g.why.Load())
 	}
-	d, err := g.call(call{op: op, caller: ctx, now: now, charges: charges})
-	if err == nil {
-		g.decided[d.Source].Add(1)
-		if take {
-			g.warm(charges, &d)
+	if failure := g.call(call{op: op, caller: ctx, now: now, charges: charges}, &d); failure != nil {
+		if failure.Kind == Malformed {
+			return limits.Decision{}, failure
 		}
-		return d, nil
+		return g.without(charges, take, failure)
 	}
-	if err.Kind == Malformed {
-		return limits.Decision{}, err
+	g.decided[d.Source].Add(1)
+	if take {
+		g.warm(charges, &d)
 	}
-	return g.without(charges, take, err)
+	return d, nil
 }
 
 // ready returns what is wrong with a call before anybody is asked.
@@ -249,7 +250,8 @@ func (g *Guard) Refund(ctx context.Context, now time.Time, d limits.Decision) er
 	case g.breaker.open():
 		return g.why.Load()
 	}
-	if _, err := g.call(call{op: "refund", caller: ctx, now: now, undo: d}); err != nil {
+	undo := d // a copy, for it goes to the heap, and refunds that need no call should not
+	if err := g.call(call{op: "refund", caller: ctx, now: now, undo: &undo}, new(limits.Decision)); err != nil {
 		return err
 	}
 	g.cool(&d)

@@ -17,21 +17,24 @@ type call struct {
 	caller  context.Context
 	now     time.Time
 	charges []limits.Charge
-	undo    limits.Decision
+	undo    *limits.Decision // a pointer, for a call is copied and a Decision is large
 	merging []*merging
 	under   *atomic.Int64 // counts it while it is under way
 }
 
-func (c *call) make(ctx context.Context, inner limits.Store) (limits.Decision, error) {
+// make makes the call; what the store has decided is in d.
+func (c *call) make(ctx context.Context, inner limits.Store, d *limits.Decision) (err error) {
 	switch c.op {
 	case "take":
-		return inner.Take(ctx, c.now, c.charges)
+		*d, err = inner.Take(ctx, c.now, c.charges)
 	case "peek":
-		return inner.Peek(ctx, c.now, c.charges)
+		*d, err = inner.Peek(ctx, c.now, c.charges)
 	case "merge":
-		return limits.Decision{}, inner.(merger).merge(ctx, c.merging)
+		err = inner.(merger).merge(ctx, c.merging)
+	default:
+		err = inner.Refund(ctx, c.now, *c.undo)
 	}
-	return limits.Decision{}, inner.Refund(ctx, c.now, c.undo)
+	return err
 }
 
 // errBusy is not counted as a failure of the store: it is this process that asks too much at once.
@@ -39,29 +42,29 @@ var errBusy = errors.New("as many calls are under way as may be")
 
 var errLate = fmt.Errorf("no answer within the store's timeout: %w", context.DeadlineExceeded)
 
-// call asks the store and notes how that went.
-func (g *Guard) call(c call) (limits.Decision, *Error) {
+// call asks the store and notes how that went. What was decided is in d: a Decision is large, and a copy at each step would be most
+// of what a Guard costs.
+func (g *Guard) call(c call, d *limits.Decision) *Error {
 	if g.calls.Add(1) > int64(g.cfg.MaxCalls) {
 		g.calls.Add(-1)
 		g.failed[NotExecuted].Add(1)
-		return limits.Decision{}, &Error{Kind: NotExecuted, Op: c.op, Err: errBusy}
+		return &Error{Kind: NotExecuted, Op: c.op, Err: errBusy}
 	}
 	c.under = &g.calls
-	d, err := g.send(g.inTime(c.caller), c)
-	if err == nil {
-		g.breaker.success()
-		return d, nil
+	if err := g.send(g.inTime(c.caller), c, d); err != nil {
+		return g.note(c, err)
 	}
-	return limits.Decision{}, g.note(c, err)
+	g.breaker.success()
+	return nil
 }
 
 // send makes a call that ends with ctx.
-func (g *Guard) send(ctx context.Context, c call) (limits.Decision, error) {
+func (g *Guard) send(ctx context.Context, c call, d *limits.Decision) error {
 	if !g.punctual {
-		return g.watch(ctx, c)
+		return g.watch(ctx, c, d)
 	}
 	defer c.under.Add(-1) // also when it panics
-	return c.make(ctx, g.inner)
+	return c.make(ctx, g.inner, d)
 }
 
 // note makes an *Error of what a call returned, and opens the breaker when it is time.
@@ -126,7 +129,7 @@ type result struct {
 
 // watch makes a call of a store that may not mind its deadline. The number of such calls is bounded by MaxCalls; each counts
 // until it has ended, whoever still waits for it.
-func (g *Guard) watch(ctx context.Context, c call) (limits.Decision, error) {
+func (g *Guard) watch(ctx context.Context, c call, d *limits.Decision) error {
 	done := make(chan result, 1)
 	spawned := g.life.spawn(func() {
 		defer c.under.Add(-1)
@@ -137,20 +140,21 @@ func (g *Guard) watch(ctx context.Context, c call) (limits.Decision, error) {
 			}
 			done <- r
 		}()
-		r.d, r.err = c.make(ctx, g.inner)
+		r.err = c.make(ctx, g.inner, &r.d)
 	})
 	if !spawned {
 		c.under.Add(-1)
-		return limits.Decision{}, &Error{Kind: Cancelled, Op: c.op, Err: ErrClosed}
+		return &Error{Kind: Cancelled, Op: c.op, Err: ErrClosed}
 	}
 	select {
 	case r := <-done:
 		if r.panicked != nil {
 			panic(r.panicked)
 		}
-		return r.d, r.err
+		*d = r.d
+		return r.err
 	case <-ctx.Done():
-		return limits.Decision{}, &Error{Kind: Unknown, Op: c.op, Sent: true, Err: errLate}
+		return &Error{Kind: Unknown, Op: c.op, Sent: true, Err: errLate}
 	}
 }
 
@@ -158,17 +162,17 @@ func (g *Guard) watch(ctx context.Context, c call) (limits.Decision, error) {
 type epoch struct {
 	ctx    context.Context
 	cancel context.CancelFunc // after the deadline there is nothing left to cancel; Close cancels all
-	until  time.Time          // it is good for calls until then
+	until  time.Duration      // it is good for calls until then, counted from the beginning of the Guard
 }
 
 // inTime returns a context that ends within the store's timeout (and not before nine tenths of it), and not with the
 // caller's: a cancelled call would cost a connection. What the caller's context carries, it carries too.
 func (g *Guard) inTime(caller context.Context) context.Context {
-	now := time.Now()
+	now := time.Since(g.begin) // costs less than time.Now
 	e := g.epoch.Load()
-	if e == nil || now.After(e.until) {
+	if e == nil || now > e.until {
 		ctx, cancel := context.WithTimeout(g.base, g.cfg.Timeout)
-		e = &epoch{ctx, cancel, now.Add(g.cfg.Timeout / 10)}
+		e = &epoch{ctx, cancel, now + g.cfg.Timeout/10}
 		g.epoch.Store(e)
 	}
 	return budgeted{e.ctx, caller}

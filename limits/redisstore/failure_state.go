@@ -174,7 +174,7 @@ func (g *Guard) probe() *Error {
 			return failed(context.Background(), "probe", err)
 		}
 	}
-	_, err := g.send(ctx, c)
+	err := g.send(ctx, c, new(limits.Decision))
 	if err == nil {
 		return nil
 	}

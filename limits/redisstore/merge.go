@@ -160,7 +160,7 @@ func (g *Guard) merge(ctx context.Context, all []*merging) error {
 		}
 		return err
 	}
-	if _, err := g.call(call{op: "merge", caller: ctx, merging: all}); err != nil {
+	if err := g.call(call{op: "merge", caller: ctx, merging: all}, new(limits.Decision)); err != nil {
 		return err
 	}
 	for _, m := range all {
