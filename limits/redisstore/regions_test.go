@@ -36,52 +36,6 @@ func inRegion(t *testing.T, name string, region, home limits.Store) *Regions {
 	return r
 }
 
-// TestRegionsHaveTheWholeTogether: parts add up to the policy.
-func TestRegionsHaveTheWholeTogether(t *testing.T) {
-	weights := map[string]int64{"a": 3, "b": 5, "c": 7}
-	for _, rule := range []limits.Rule{
-		limits.TokenBucket{Capacity: 101, Refill: limits.PerSecond(7)},
-		limits.LeakyBucket{Capacity: 1, Leak: limits.PerMinute(1)},
-		limits.FixedWindow{Quota: limits.PerHour(100)},
-		limits.SlidingLog{Quota: limits.PerHour(17)},
-		limits.Delay{Rule: limits.LeakyBucket{Capacity: 50, Leak: limits.PerSecond(9)}, MaxWait: time.Second},
-	} {
-		p := named(t, "p", rule)
-		held, rate, pool := int64(0), 0.0, int64(0)
-		for name := range weights {
-			parts, err := RegionsConfig{name, weights}.divide(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			held += parts.own.Quota()
-			if m, ok := parts.own.Meter(); ok {
-				rate += float64(m.Drain) / float64(m.Unit) / float64(m.Tick)
-			}
-			if parts.pool != nil {
-				pool = parts.pool.Quota()
-			}
-		}
-		if held+pool != p.Quota() {
-			t.Errorf("%v: %d and %d", rule, held, pool)
-		}
-		if m, ok := p.Meter(); ok {
-			if pool > 0 {
-				rate *= 2
-			}
-			if want := float64(m.Drain) / float64(m.Unit) / float64(m.Tick); rate < want*0.999999 || rate > want*1.000001 {
-				t.Errorf("%v: %v a ns, want %v", rule, rate, want)
-			}
-		}
-	}
-	burst := limits.Burst{Soft: limits.PerSecond(4), Hard: limits.PerSecond(20)} // a fifth of 4 is none
-	if (RegionsConfig{"a", weights}).Check(named(t, "p", limits.FixedWindow{Quota: limits.PerDay(2)})) == nil {
-		t.Error("a region is left with nothing of a window")
-	}
-	if (RegionsConfig{"a", weights}).Check(named(t, "p", burst)) == nil || (RegionsConfig{"a", weights}).Check(named(t, "p", burst, limits.Strict())) != nil {
-		t.Error("a burst of which nothing is left is divided, or not left to home where it is strict")
-	}
-}
-
 // TestRegionsMintNothing plays two regions, whose links to home are cut at times, whose holders are killed, and one of which is dead
 // for a while. A control in which each has the whole is above the bound.
 func TestRegionsMintNothing(t *testing.T) {
@@ -362,17 +316,5 @@ func TestRegionsCloseBothStores(t *testing.T) {
 	inRegion(t, "eu", region, home).Close()
 	if !region.closed.Load() || !home.closed.Load() {
 		t.Errorf("region closed: %v, home closed: %v", region.closed.Load(), home.closed.Load())
-	}
-}
-
-func TestRegionsThatCannotBe(t *testing.T) {
-	f := newFake(t)
-	for i, c := range []RegionsConfig{{}, {"eu", nil}, {"eu", map[string]int64{"eu": 1}}, {"asia", euUs}, {"eu", map[string]int64{"eu": 0, "us": 1}}, {"eu", map[string]int64{"eu": 999, "us": 2}}} {
-		if _, err := NewRegions(f, f, c); err == nil {
-			t.Errorf("%d: %+v is accepted", i, c)
-		}
-	}
-	if _, err := NewRegions(nil, f, RegionsConfig{"eu", euUs}); err == nil {
-		t.Error("no store is accepted")
 	}
 }
