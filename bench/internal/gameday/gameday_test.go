@@ -249,6 +249,10 @@ func TestTheReportSaysMinuteByMinuteWhatCustomersSaw(t *testing.T) {
 	if got := r.minutes(); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	var html bytes.Buffer
+	if err := r.HTML(&html); err != nil || !strings.Contains(html.String(), `<span class="invalid">w: m</span> <span class="why">(b)</span>`) {
+		t.Errorf("the page does not begin with what is bad: %v", err)
+	}
 	if got := r.Trouble(); len(got) != 1 || got[0] != "INVALID flood: w: m (b)" {
 		t.Errorf("%q", got)
 	}
