@@ -194,9 +194,6 @@ func (a *Async) decide(ctx context.Context, now time.Time, charges []limits.Char
 			if h.soon {
 				stretch(&h.v, int64(a.instances()), a.cfg.Every)
 			}
-			if !d.Allowed {
-				h.v.Taken = limits.NotTaken
-			}
 		}
 		d.Append(h.v)
 	}

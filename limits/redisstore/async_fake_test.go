@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -154,6 +156,28 @@ func (s *books) questions() int {
 	return s.asked
 }
 
+const every = 100 * time.Millisecond
+
+// settled lets a merge pass, so that a balance which was used is known.
+func settled() {
+	time.Sleep(every)
+	synctest.Wait()
+}
+
+// known begins a test in virtual time with a store, an Async on it, and a policy of which one is taken and whose balance "k" the
+// Async has heard of.
+func known(t *testing.T, r limits.Rule, test func(t *testing.T, s *books, a *Async, p *limits.Policy)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := newBooks()
+		a := asynchronous(t, s, AsyncConfig{Every: every})
+		p := async(t, "p", r)
+		mustTake(t, a, single(p, "k", 1))
+		settled()
+		test(t, s, a, p)
+	})
+}
+
 // asynchronous makes an Async that ends with the test.
 func asynchronous(t *testing.T, inner limits.Store, cfg AsyncConfig) *Async {
 	t.Helper()
@@ -179,3 +203,16 @@ type among struct {
 func (a among) instances() int { return a.n }
 
 var away = &Error{Kind: NotExecuted, Op: "merge", Err: errors.New("connection refused")}
+
+// counting counts what is in messages.
+type counting struct {
+	*books
+	most, all atomic.Int64
+}
+
+func (c *counting) merge(ctx context.Context, all []*merging) error {
+	n := int64(len(all))
+	c.most.Store(max(c.most.Load(), n))
+	c.all.Add(n)
+	return c.books.merge(ctx, all)
+}

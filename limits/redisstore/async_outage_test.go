@@ -72,12 +72,7 @@ func TestWhatHasDrainedIsNotToldAfterAnOutage(t *testing.T) {
 		{200 * time.Millisecond, 2100 * time.Millisecond, capacity + 10 + 1}, // what came last has not drained, though the first has
 		{200 * time.Millisecond, 2500 * time.Millisecond, 1},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := newBooks()
-			a := asynchronous(t, s, AsyncConfig{Every: every})
-			p := async(t, "p", limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(50)})
-			mustTake(t, a, single(p, "k", 1))
-			settled()
+		known(t, limits.TokenBucket{Capacity: capacity, Refill: limits.PerSecond(50)}, func(t *testing.T, s *books, a *Async, p *limits.Policy) {
 			s.set(away, false)
 			time.Sleep(every / 2) // what was asked for at first has drained
 			begin := time.Now()
@@ -102,19 +97,13 @@ func TestWhatHasDrainedIsNotToldAfterAnOutage(t *testing.T) {
 
 // TestALostAnswerIsNotSentAgain: what may have been counted is not counted twice.
 func TestALostAnswerIsNotSentAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newBooks()
-		a := asynchronous(t, s, AsyncConfig{Every: every})
-		p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
-		mustTake(t, a, single(p, "k", 1))
-		settled()
+	known(t, limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)}, func(t *testing.T, s *books, a *Async, p *limits.Policy) {
 		mustTake(t, a, single(p, "k", 10))
 		s.set(&Error{Kind: Unknown, Op: "merge", Sent: true, Err: errors.New("EOF")}, true)
-		time.Sleep(every)
-		synctest.Wait()
+		settled()
 		s.set(nil, false)
-		time.Sleep(5 * every)
-		synctest.Wait()
+		time.Sleep(4 * every)
+		settled()
 		if n := s.owed(p, "k"); n != 11 {
 			t.Errorf("%d are owed, want 11", n)
 		}

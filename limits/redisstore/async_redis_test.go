@@ -83,6 +83,20 @@ func TestMergedDebtsAreExact(t *testing.T) {
 	}
 }
 
+// TestAMergeAfterTheClockWentBack counts what was admitted, and not the step besides.
+func TestAMergeAfterTheClockWentBack(t *testing.T) {
+	store := open(t, redistest.Shared(t), Config{})
+	p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerSecond(1)})
+	at := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	store.clock = func(time.Time) string { return strconv.FormatInt(at, 10) }
+	one := &merging{policy: p, key: "back", amount: 5, began: at + time.Hour.Microseconds(), alone: p.Account(0, 0, 0, nil)}
+	one.alone.Owe(one.began, 5)
+	m, _ := p.Meter()
+	if err := store.merge(ctx, []*merging{one}); err != nil || !one.same || one.owed != 5*m.Unit {
+		t.Errorf("%d units are owed, want %d: %v", one.owed, 5*m.Unit, err)
+	}
+}
+
 // TestMergesAndOtherValues: a balance that is counted in another rule is charged in that, and nothing else is touched.
 func TestMergesAndOtherValues(t *testing.T) {
 	client := redistest.Shared(t)

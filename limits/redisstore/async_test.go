@@ -9,14 +9,6 @@ import (
 	"github.com/spillway-go/spillway/limits"
 )
 
-const every = 100 * time.Millisecond
-
-// settled lets a merge pass, so that a balance which was used is known.
-func settled() {
-	time.Sleep(every)
-	synctest.Wait()
-}
-
 // TestWhatIsKnownIsDecidedHere: the first decisions ask, then none does while the balance is in use, and Close tells the rest.
 func TestWhatIsKnownIsDecidedHere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -257,12 +249,7 @@ func TestWhatIsNotCountedHere(t *testing.T) {
 
 // TestChargesThatTheStoreDecides though their balance is known here: shadows, two of one balance, and what is no charge at all.
 func TestChargesThatTheStoreDecides(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newBooks()
-		a := asynchronous(t, s, AsyncConfig{Every: every})
-		p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
-		mustTake(t, a, single(p, "k", 1))
-		settled()
+	known(t, limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)}, func(t *testing.T, s *books, a *Async, p *limits.Policy) {
 		for name, charges := range map[string][]limits.Charge{
 			"a shadow":          {{Policy: p, Key: "k", Cost: 1, Shadow: true}},
 			"two of one":        {{Policy: p, Key: "k", Cost: 1}, {Policy: p, Key: "k", Cost: 1}},
@@ -281,11 +268,7 @@ func TestChargesThatTheStoreDecides(t *testing.T) {
 
 // TestABalanceOfAnotherRuleIsAskedAbout: what a merge finds counted in a rule of before is taken over by the store.
 func TestABalanceOfAnotherRuleIsAskedAbout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := asynchronous(t, newBooks(), AsyncConfig{Every: every})
-		p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
-		mustTake(t, a, single(p, "k", 1))
-		settled()
+	known(t, limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)}, func(t *testing.T, s *books, a *Async, p *limits.Policy) {
 		found, _ := a.views.Load(balanceName{"p", "k"})
 		found.(*view).hear(&merging{policy: p, now: time.Now().UnixMicro()}, false, false, time.Now(), time.Second, 1)
 		if d := mustTake(t, a, single(p, "k", 1)); d.Source != limits.FromRedis {
@@ -309,12 +292,7 @@ func TestABalanceOfAnotherRuleIsAskedAbout(t *testing.T) {
 
 // TestARefundOfWhatWasToldIsTheStores also where something else has not been told yet.
 func TestARefundOfWhatWasToldIsTheStores(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newBooks()
-		a := asynchronous(t, s, AsyncConfig{Every: every})
-		p := async(t, "p", limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)})
-		mustTake(t, a, single(p, "k", 1))
-		settled()
+	known(t, limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)}, func(t *testing.T, s *books, a *Async, p *limits.Policy) {
 		told := mustTake(t, a, single(p, "k", 2))
 		settled()
 		mustTake(t, a, single(p, "k", 3))
@@ -359,12 +337,7 @@ func TestDecidingHereAllocatesNothing(t *testing.T) {
 
 // TestWhatIsAdmittedWhileAMergeIsOnItsWay is no part of what that says, and counts all the same.
 func TestWhatIsAdmittedWhileAMergeIsOnItsWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newBooks()
-		a := asynchronous(t, s, AsyncConfig{Every: every})
-		p := async(t, "p", limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)})
-		mustTake(t, a, single(p, "k", 1))
-		settled()
+	known(t, limits.TokenBucket{Capacity: 10, Refill: limits.PerHour(1)}, func(t *testing.T, s *books, a *Async, p *limits.Policy) {
 		s.delay(every / 2)
 		mustTake(t, a, single(p, "k", 1))
 		settled() // the next merge has been sent, and its answer is on its way

@@ -38,7 +38,8 @@ type merging struct {
 
 // merger is a store that can be told afterwards what was admitted without asking it.
 type merger interface {
-	// merge adds the amounts and fills in the answers. The error is that of the first that failed; the others may have succeeded.
+	// merge adds the amounts and fills in the answers. The error is that of the first that failed; the others may have succeeded,
+	// and those without an answer have not.
 	merge(ctx context.Context, all []*merging) error
 }
 
@@ -154,11 +155,7 @@ func (g *Guard) merge(ctx context.Context, all []*merging) error {
 	case g.closed.Load():
 		return &Error{Kind: Cancelled, Op: "merge", Err: ErrClosed}
 	case g.breaker.open():
-		err := g.why.Load()
-		for _, m := range all {
-			m.err = err
-		}
-		return err
+		return g.why.Load()
 	}
 	if err := g.call(call{op: "merge", caller: ctx, merging: all}, new(limits.Decision)); err != nil {
 		return err
