@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"net/url"
 	"time"
 
 	"github.com/spillway-go/spillway/bench/scenarios"
@@ -31,10 +32,34 @@ func (a *adhoc) flags(f *flag.FlagSet) {
 	f.StringVar(&a.retry, "retry", "none", "what clients do after a failure: none, immediate or backoff")
 	f.IntVar(&a.retries, "retries", 3, "how often at most, with -retry")
 	f.StringVar(&a.method, "method", "GET", "the HTTP `method`")
-	f.StringVar(&a.path, "path", "/", "the `path` to ask for")
+	f.StringVar(&a.path, "path", "", "the `path` to ask for; without it that of -target")
 	f.StringVar(&a.body, "body", "", "the `body` to send")
 	f.Float64Var(&a.rampTo, "ramp-to", 0, "the rate moves linearly from -rate to this")
 	f.Float64Var(&a.spike, "spike", 0, "in the middle third of the time the rate is this")
+}
+
+// aim takes the path to ask for out of the targets, of which the second may be empty, unless -path names one: then it comes behind
+// theirs.
+func (a *adhoc) aim(targets ...*string) error {
+	if a.path != "" {
+		return nil
+	}
+	a.path = "/"
+	for i, target := range targets {
+		u, err := url.Parse(*target)
+		if err != nil || u.Host == "" {
+			continue // what is no URL is refused later
+		}
+		path := u.RequestURI()
+		switch {
+		case i == 0:
+			a.path = path
+		case path != "/" && path != a.path:
+			return usagef("-target asks for %s and -target2 for %s: both are asked for the same", a.path, path)
+		}
+		*target = (&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}).String()
+	}
+	return nil
 }
 
 func (a *adhoc) scenario() (*scenarios.Scenario, error) {

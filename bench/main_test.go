@@ -135,6 +135,41 @@ func TestARealServerIsMeasuredAndReported(t *testing.T) {
 	}
 }
 
+// TestThePathOfATargetIsAskedFor: as the URL says, with its query, and with -path behind it.
+func TestThePathOfATargetIsAskedFor(t *testing.T) {
+	asked := make(chan string, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.RequestURI }))
+	defer server.Close()
+	for _, row := range []struct{ target, flags, want string }{
+		{"", "", "/"}, {"/", "", "/"}, {"/a", "", "/a"}, {"/a/", "", "/a/"}, {"/a?b=%20c", "", "/a?b=%20c"}, {"?b=c", "", "/?b=c"},
+		{"/a", " -path /x", "/a/x"}, {"", " -path /x", "/x"},
+	} {
+		args := "run -rate 20 -duration 200ms -deadline 60s -timeout 60s -target " + server.URL + row.target + row.flags
+		if code, _, log := bench(t.Context(), strings.Fields(args)...); code != exitPass {
+			t.Errorf("%s: exit %d, %s", args, code, log)
+		}
+		for len(asked) > 0 {
+			if got := <-asked; got != row.want {
+				t.Errorf("%s asks for %s, want %s", args, got, row.want)
+			}
+		}
+	}
+	for _, args := range []string{"sweep -rate 20 -duration 200ms -levels 1 -target " + server.URL + "/a", "run -scenario preproduction -quota 20 -refill 5 -target " + server.URL + "/a -target2 " + server.URL} {
+		_, _, _ = bench(t.Context(), strings.Fields(args)...) // what it finds out does not matter
+		if len(asked) == 0 {
+			t.Errorf("%s asks for nothing", args)
+		}
+		for len(asked) > 0 {
+			if got := <-asked; got != "/a" {
+				t.Errorf("%s asks for %s", args, got)
+			}
+		}
+	}
+	if code, _, log := bench(t.Context(), "run", "-scenario", "preproduction", "-target", server.URL+"/a", "-target2", server.URL+"/b"); code != exitUsage || !strings.Contains(log, "/b") {
+		t.Errorf("two paths: exit %d, %s", code, log)
+	}
+}
+
 func TestACtrlCStillWritesWhatWasMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	requests := make(chan struct{}, 1000)

@@ -75,6 +75,9 @@ func (r *runFlags) choose(f *flag.FlagSet) (*scenarios.Scenario, error) {
 	if r.seeds < 1 || r.seeds > 100 {
 		return nil, usagef("-seeds %d is not from 1 to 100", r.seeds)
 	}
+	if err := r.adhoc.aim(&r.target, &r.target2); err != nil {
+		return nil, err
+	}
 	if r.scenario == "" {
 		if r.target == "" {
 			return nil, usagef("give -target URL, or -scenario NAME for the built-in app")

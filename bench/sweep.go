@@ -55,6 +55,9 @@ func sweepCommand(ctx context.Context, args []string, out, log io.Writer) (int, 
 // scenario is what is swept.
 func (w *sweeping) scenario(name, levels string) (s *scenarios.Scenario, err error) {
 	if w.target != "" {
+		if err := w.adhoc.aim(&w.target); err != nil {
+			return nil, err
+		}
 		if s, err = w.adhoc.scenario(); err != nil {
 			return nil, err
 		}
