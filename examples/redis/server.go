@@ -56,7 +56,8 @@ func (s *server) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.process = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "yes")
+	s.process = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "always") // with the usual everysec a crash may forget the last two seconds
 	var log strings.Builder
 	s.process.Stdout = &log
 	if err := s.process.Start(); err != nil {
