@@ -30,8 +30,8 @@ type app struct {
 }
 
 // startApp starts an instance as a program of its own would: from a file.
-func startApp(number int, redisAddr string) (*app, error) {
-	text := strings.Replace(settings, "127.0.0.1:6379", redisAddr, 1)
+func startApp(number int, file, redisAddr string) (*app, error) {
+	text := strings.Replace(file, "127.0.0.1:6379", redisAddr, 1)
 	cfg, err := configfile.Parse("spillway.yaml", []byte(text), configfile.Config{})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@
 // it, and lets clients hop between them: first with Redis, then while it is away, then when it is back. It ends by itself.
 //
 //	go run ./examples/redis
+//	go run ./examples/redis -ways    # exact, by lease and asynchronously: how often each asks Redis, and what it admits
 //
 // It needs the program redis-server.
 package main
@@ -19,11 +20,16 @@ import (
 )
 
 func main() {
+	ways := flag.Bool("ways", false, "play the ways of sharing a limit that many want at once, instead")
 	pause := flag.Duration("pause", time.Second, "how long to rest between the acts")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Stdout, *pause)
+	play := run
+	if *ways {
+		play = runWays
+	}
+	err := play(ctx, os.Stdout, *pause)
 	switch {
 	case err == nil:
 		return
@@ -45,20 +51,11 @@ func run(ctx context.Context, out io.Writer, pause time.Duration) (err error) {
 		return err
 	}
 	defer redis.remove()
-	var apps []*app
-	defer func() {
-		for _, a := range apps {
-			a.close()
-		}
-	}()
-	for i := range 3 {
-		a, err := startApp(i+1, redis.addr)
-		if err != nil {
-			return err
-		}
-		apps = append(apps, a)
+	s := &story{ctx: ctx, out: out}
+	defer s.close()
+	if err := s.start(settings, redis.addr); err != nil {
+		return err
 	}
-	s := &story{ctx: ctx, out: out, apps: apps}
 	s.say("One Redis on %s, and three instances of an app on it.", redis.addr)
 	s.say("Each client may send 30 requests at once, to whichever instance.")
 

@@ -38,6 +38,27 @@ func TestTheStory(t *testing.T) {
 	}
 }
 
+// TestTheWays plays them all: none admits more than is said, and with sharing: exact Redis decides about everything.
+func TestTheWays(t *testing.T) {
+	var out bytes.Buffer
+	if err := runWays(t.Context(), &out, 0); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	line := regexp.MustCompile(`sharing: (\w+) +(\d+) served, at most (\d+) may be; Redis decided (\d+) of (\d+)`)
+	found := line.FindAllStringSubmatch(out.String(), -1)
+	if len(found) != 3 || found[0][1] != "exact" || found[1][1] != "lease" || found[2][1] != "async" {
+		t.Fatalf("not each way is played:\n%s", &out)
+	}
+	for _, f := range found {
+		if f[2] == "0" {
+			t.Errorf("nothing was served: %s", f[0])
+		}
+	}
+	if f := found[0]; f[4] != f[5] {
+		t.Errorf("%s of %s were decided by Redis, want all", f[4], f[5])
+	}
+}
+
 // program builds the example.
 func program(t *testing.T) string {
 	t.Helper()

@@ -18,6 +18,25 @@ type story struct {
 	err  error
 }
 
+// start starts three apps from one file.
+func (s *story) start(file, redisAddr string) error {
+	for i := range 3 {
+		a, err := startApp(i+1, file, redisAddr)
+		if err != nil {
+			return err
+		}
+		s.apps = append(s.apps, a)
+	}
+	return nil
+}
+
+func (s *story) close() {
+	for _, a := range s.apps {
+		a.close()
+	}
+	s.apps = nil
+}
+
 func (s *story) say(format string, args ...any) {
 	if s.going() {
 		fmt.Fprintf(s.out, format+"\n", args...)
