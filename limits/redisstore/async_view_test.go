@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -151,25 +150,6 @@ func TestAForgottenBalanceIsNotUsed(t *testing.T) {
 	time.AfterFunc(time.Millisecond, func() { a.views.Delete(balanceName{"p", "k"}) }) // as a round does, a little later
 	if a.use(&c[0], time.Now()) == was {
 		t.Error("it is used though it is not in the table any more")
-	}
-}
-
-// TestBalancesAreCountedOnce, also those that several want to know for the first time at once.
-func TestBalancesAreCountedOnce(t *testing.T) {
-	a := asynchronous(t, newBooks(), AsyncConfig{Every: time.Second})
-	p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerHour(1)})
-	const keys = 2000
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for k := range keys {
-				a.use(&limits.Charge{Policy: p, Key: fmt.Sprint(k), Cost: 1}, time.Now())
-			}
-		})
-	}
-	all.Wait()
-	if n := a.known.Load(); n != keys {
-		t.Errorf("%d balances are counted, want %d", n, keys)
 	}
 }
 
