@@ -109,6 +109,40 @@ func TestMessagesOfAWebSocketAreCountedAsTheyComeIn(t *testing.T) {
 	})
 }
 
+// Waiting flushes what has been written before. Once a connection has been taken over there is no response to be flushed, and net/http
+// panics where one tries, in whatever goroutine that is: neither messages that wait nor what is still written to the response do.
+func TestWhoWaitsOnAConnectionThatWasTakenOverFlushesNothing(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		s := open(t, 1, limited(slow("chat", shed.Messages, 2, 100), slow("egress", shed.ResponseBytes, 2, 100)))
+		failures := make(chan any, 9)
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() { failures <- recover() }()
+			websocket.Server{Handler: func(c *websocket.Conn) { _, _ = io.Copy(c, c) }}.ServeHTTP(w, r)
+			if _, err := io.WriteString(w, "to nobody"); !errors.Is(err, http.ErrHijacked) {
+				t.Errorf("writing to it: %v, want %v", err, http.ErrHijacked)
+			}
+		})
+		srv := world{a, false}.serve(t, a.wrap(t, middleware.Config{Shedder: s}, h))
+		c, err := websocket.Dial("ws"+strings.TrimPrefix(srv.URL, "http"), "", srv.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 6 { // four of them wait
+			if err := websocket.Message.Send(c, "m"); err != nil {
+				t.Fatal(err)
+			}
+			var echo string
+			if err := websocket.Message.Receive(c, &echo); err != nil || echo != "m" {
+				t.Fatalf("%q, %v", echo, err)
+			}
+		}
+		c.Close()
+		if p := <-failures; p != nil {
+			t.Errorf("the handler panics: %v", p)
+		}
+	})
+}
+
 // hijackable is a writer whose connection can be taken over, without a network.
 type hijackable struct {
 	http.ResponseWriter

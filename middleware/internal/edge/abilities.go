@@ -29,7 +29,7 @@ func (f flusher) FlushError() error {
 // Hijack takes over the connection; what happens on it from then on says nothing about capacity.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if s := h.rec.rarities().slow; s != nil {
-		s.yield()
+		s.takenOver()
 	}
 	conn, rw, err := h.rec.ResponseWriter.(http.Hijacker).Hijack()
 	if err != nil || h.rec.hijacked {
@@ -37,8 +37,11 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	h.rec.hijacked = true
 	h.rec.permit.Detach()
-	if o := h.rec.rarities().out; o != nil && o.upgrades && len(o.messages) > 0 {
-		return converse(o.ctx, conn, rw, o.messages)
+	if o := h.rec.rarities().out; o != nil {
+		o.taken.Store(true)
+		if o.upgrades && len(o.messages) > 0 {
+			return converse(o.ctx, conn, rw, o.messages)
+		}
 	}
 	return conn, rw, nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/shed"
@@ -20,8 +21,9 @@ type out struct {
 	ctx      context.Context
 	bytes    *limits.Writer // nil if nobody counts them
 	messages []shed.MessageFlow
-	events   *events // nil until the response turns out to be an event stream
-	upgrades bool    // the client asks for a WebSocket
+	events   *events     // nil until the response turns out to be an event stream
+	upgrades bool        // the client asks for a WebSocket
+	taken    atomic.Bool // the connection is somebody else's: there is no response to be flushed any more, and net/http panics where one tries
 	to       io.Writer
 }
 
@@ -31,6 +33,9 @@ func (e *Edge) newOut(w http.ResponseWriter, r *http.Request, seen *view, req sh
 	// Before it waits, what has been written leaves, and others get the place.
 	before := func() {
 		permit.Detach()
+		if o.taken.Load() {
+			return
+		}
 		_ = http.NewResponseController(w).Flush()
 	}
 	if seen.responses && r.Method != http.MethodHead {
