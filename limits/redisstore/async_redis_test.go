@@ -83,17 +83,20 @@ func TestMergedDebtsAreExact(t *testing.T) {
 	}
 }
 
-// TestAMergeAfterTheClockWentBack counts what was admitted, and not the step besides.
+// TestAMergeAfterTheClockWentBack: what was owed is owed still, for the time until the charges has not been.
 func TestAMergeAfterTheClockWentBack(t *testing.T) {
 	store := open(t, redistest.Shared(t), Config{})
 	p := async(t, "p", limits.TokenBucket{Capacity: 100, Refill: limits.PerSecond(1)})
 	at := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	store.clock = func(time.Time) string { return strconv.FormatInt(at, 10) }
+	if _, err := store.Take(ctx, time.Time{}, single(p, "back", 50)); err != nil {
+		t.Fatal(err)
+	}
 	one := &merging{policy: p, key: "back", amount: 5, began: at + time.Hour.Microseconds(), alone: p.Account(0, 0, 0, nil)}
 	one.alone.Owe(one.began, 5)
 	m, _ := p.Meter()
-	if err := store.merge(ctx, []*merging{one}); err != nil || !one.same || one.owed != 5*m.Unit {
-		t.Errorf("%d units are owed, want %d: %v", one.owed, 5*m.Unit, err)
+	if err := store.merge(ctx, []*merging{one}); err != nil || !one.same || one.owed != 55*m.Unit {
+		t.Errorf("%d units are owed, want %d: %v", one.owed, 55*m.Unit, err)
 	}
 }
 

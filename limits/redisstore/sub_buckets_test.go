@@ -202,6 +202,26 @@ func TestPartsWithoutRedis(t *testing.T) {
 	})
 }
 
+// TestRedisIsLostBetweenTwoParts: whoever is refused then is told the policy, and not the part.
+func TestRedisIsLostBetweenTwoParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		s, _ := NewSubBuckets(guard(t, f, GuardConfig{}))
+		p := inParts(t, "p", 2, limits.TokenBucket{Capacity: 2, Refill: limits.PerHour(1)}, limits.Strict())
+		mustTake(t, s, single(p, "/0", 1))
+		s.pick = func(n int) int {
+			if n == 1 { // there is one other
+				f.set(refused, 0)
+			}
+			return 0
+		}
+		var u *limits.UnavailableError
+		if _, err := s.Take(context.Background(), time.Time{}, single(p, "", 1)); !errors.As(err, &u) || u.Policy != p {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // TestOneBalanceTwiceIsOnePart: two charges of the same balance are one decision about one part.
 func TestOneBalanceTwiceIsOnePart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
