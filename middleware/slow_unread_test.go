@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/spillway-go/spillway/internal/wait"
 	"github.com/spillway-go/spillway/middleware"
+	"github.com/spillway-go/spillway/shed"
 )
 
 // Before an answer leaves, net/http looks for the end of a body that nobody has read, for as long as the client likes. A client that
@@ -108,5 +111,34 @@ func TestAConnectionStaysWhereTheBodyHasCome(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// The same where another goroutine reads, as one of http.Transport does for a proxy, and goes on when the handler has ended: the answer
+// and the place do not wait for it. Here time is real, for who waits for a mutex stops the virtual one; the bound only ends a test that
+// fails.
+func TestAReaderThatOutlivesItsHandlerKeepsNoPlace(t *testing.T) {
+	for name, answer := range map[string]string{"says nothing": "", "writes much": strings.Repeat("x", 9000)} {
+		forEachAdapter(t, func(t *testing.T, a adapter) {
+			s := open(t, 1, func(c *shed.Config) { c.Bodies.Grace = 100 * time.Millisecond })
+			read := make(chan struct{})
+			srv := world{a, false}.serve(t, a.wrap(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body := r.Body
+				go func() { defer close(read); _, _ = io.Copy(io.Discard, body) }()
+				_, _ = io.WriteString(w, answer)
+			})))
+			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n%s", strings.Repeat("x", 20000))
+			if res := answered(t, conn); !res.Close {
+				t.Errorf("%s: the connection stays", name)
+			}
+			wait.Until(t, "given back", func() bool { return s.Status().InFlight == 0 })
+			conn.Close()
+			<-read
+		})
 	}
 }

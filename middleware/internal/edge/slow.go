@@ -225,34 +225,43 @@ func (s *slowBody) setReadDeadline(t time.Time) error {
 	return s.apply()
 }
 
-// leave lets go of the connection: the handler has ended.
+// leave lets go of the connection: the handler has ended, and nobody wants the rest.
 func (s *slowBody) leave() {
-	s.drain()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bound() {
+		s.over = true
+		return
+	}
 	s.yield()
 }
 
-// yield lets go of the connection: the handler has taken it over, or ended.
-func (s *slowBody) yield() {
+// takenOver lets go of the connection: it is the handler's.
+func (s *slowBody) takenOver() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over = true; s.reading { // by somebody else, who may go on for as long as the server lets them
+	s.yield()
+}
+
+// yield leaves the connection to somebody else, who may read on for as long as the server lets them.
+func (s *slowBody) yield() {
+	if s.over = true; s.reading {
 		s.reading = false
 		_ = s.apply()
 	}
 }
 
-// drain bounds how long the server may look for the end of what nobody wants.
-func (s *slowBody) drain() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// bound bounds how long the server may look for the end of what nobody wants, and reports false where it does not.
+func (s *slowBody) bound() bool {
 	if s.over || s.unwatched || s.whole || s.http2 {
-		return
+		return false
 	}
 	end := time.Now().Add(s.grace)
 	if !s.own.IsZero() && s.own.Before(end) {
 		end = s.own
 	}
 	_ = s.control.SetReadDeadline(end)
+	return true
 }
 
 // unread reports whether the server would have to look for the end before the answer leaves, for as long as the client likes.
@@ -283,7 +292,9 @@ func (s *slowBody) Read(p []byte) (n int, err error) {
 
 // Close implements io.Closer. The server's own bodies look for their end then.
 func (s *slowBody) Close() error {
-	s.drain()
+	s.mu.Lock()
+	s.bound()
+	s.mu.Unlock()
 	err := s.inner.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
