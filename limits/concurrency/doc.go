@@ -77,10 +77,11 @@
 // permits are held longer than the work takes, the limit is held, not raised: throughput is low for as long as that lasts.
 //
 // Several processes in front of one backend know nothing of each other. Each sees the queue of the others in its dips, takes it for
-// the service, and makes room for it. When a backend of 16 slots becomes five times slower, two estimators together let 70 to 120 in at
-// once where one lets 22. Where clients are patient and the overload lasts there is no end to it: of four estimators in front of 128
-// slots each is at Max within minutes. As much is served as before, and it takes as long as the queue is. It ends with the overload; a
-// Max bounds it.
+// the service, and makes room for it: with k of them that share the load a dip takes a k-th of a quarter off what is inside. When a
+// backend of 16 slots becomes five times slower, two estimators together let some 100 in at once where one lets 26, and three 300. Where
+// clients are patient and the overload lasts there is no end to it: of four estimators in front of 128 slots each is at Max within
+// minutes. As much is done as before, but it takes as long as the queue is, and answers are late. A Max of 1.5 times each one's share of
+// the slots keeps them together where one would be; it has to be set.
 //
 // # Not here
 //
