@@ -41,7 +41,7 @@ func (g *gate) let(now time.Duration, t *ticket) answer {
 		return a
 	}
 	if t.refusal == "" {
-		t.refusal = g.foresee(now, t)
+		t.refusal = g.queueShadow(now, t)
 	}
 	if t.refusal == "" {
 		g.start(now, t)
@@ -53,9 +53,9 @@ func (g *gate) let(now time.Duration, t *ticket) answer {
 	return a
 }
 
-// foresee is why a shadow would be refused, or "", and lets it join the line that there would be. It knows nothing of priorities
-// and clients.
-func (g *gate) foresee(now time.Duration, t *ticket) Reason {
+// queueShadow lets a shadow join the line that there would be, if it would have to wait, and returns why it would be refused instead, or
+// "". It knows nothing of priorities and clients.
+func (g *gate) queueShadow(now time.Duration, t *ticket) Reason {
 	if g.narrow(now, t.lane) {
 		return Overloaded
 	}
