@@ -39,6 +39,7 @@ type route struct {
 	exempt    bool
 	longLived bool
 	patient   bool // bodies may come as slowly as they like
+	says      int  // how long the path of its pattern is
 	costField string
 }
 
@@ -64,6 +65,7 @@ func newRoutes(list []shed.Route) (*routes, error) {
 		}
 		t.byPattern[r.Match] = entry
 		p, ok, hosted := plainOf(r.Match)
+		entry.says = len(p.path)
 		if ok {
 			t.plain[p] = entry
 		}
@@ -89,9 +91,7 @@ func handle(mux *http.ServeMux, pattern string, entry *route) (err error) {
 	return nil
 }
 
-// find returns the route of r. A path that is not in canonical form ("//orders", "/a/../orders") belongs to the route of
-// its canonical form, because something behind may clean it, with one exception: it never makes a request exempt, because
-// something behind may not.
+// find returns the route of r.
 func (t *routes) find(r *http.Request) *route {
 	if len(t.byPattern) == 0 {
 		return unmatched
@@ -99,6 +99,16 @@ func (t *routes) find(r *http.Request) *route {
 	if entry := t.plain[plain{r.Method, r.URL.Path}]; entry != nil && r.URL.RawPath == "" {
 		return entry
 	}
+	if twofold(r) {
+		return t.among(t.match(r), r)
+	}
+	return t.match(r)
+}
+
+// match asks the mux. A path that is not in canonical form ("//orders", "/a/../orders") belongs to the route of
+// its canonical form, because something behind may clean it, with one exception: it never makes a request exempt, because
+// something behind may not.
+func (t *routes) match(r *http.Request) *route {
 	handler, pattern := t.mux.Handler(r)
 	if entry, ok := handler.(*route); ok {
 		return entry

@@ -55,6 +55,64 @@ func TestRoutesAreFoundAsServeMuxFindsThem(t *testing.T) {
 	}
 }
 
+// TestAPathThatCanBeReadInTwoWays: whatever is behind makes of a path, nobody gets past the limits of a route by how it is written, and
+// nothing becomes exempt.
+func TestAPathThatCanBeReadInTwoWays(t *testing.T) {
+	table, err := newRoutes([]shed.Route{
+		{Name: "assets", Match: "GET /assets/", Exempt: true},
+		{Name: "probe", Match: "/healthz", Exempt: true},
+		{Name: "orders", Match: "/orders/"},
+		{Name: "project", Match: "/projects/{id}/files"},
+		{Name: "a-long-name", Match: "/reports-of-long-ago/"},
+		{Name: "home", Match: "/home/{rest...}"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ target, want string }{
+		// steps that only decoding shows
+		{"/assets/%2e%2e/orders/1", "orders"},
+		{"/assets/.%2e/orders/1", "orders"},
+		{"/assets/%2E./orders/1", "orders"},
+		{"/assets/..%2forders/1", "orders"},
+		{"/assets/..%2Forders%2F1", "orders"},
+		{"/assets/..%5corders/1", "orders"},
+		{"/assets/..;/orders/1", "orders"},
+		{"/assets/..;x=1;y/orders/1", "orders"},
+		{"/nowhere/%2e%2e/orders/1", "orders"},
+		{"/reports-of-long-ago/%2e%2e/orders/1", "orders"},
+		{"/orders%2f%2f1", "orders"},
+		{"/orders/%2e%2e/healthz", ""},
+		{"/orders/..;/healthz", ""},
+		{"/assets/x/%2e%2e/y.png", ""},
+		{"/%2e%2e/%2e%2e/orders/", "orders"},
+		// slashes that only decoding shows, or what others take for one
+		{"/orders%2f1", "orders"},
+		{"/orders%5C1", "orders"},
+		{"/orders;a=b/1", "orders"},
+		{"/orders/a%2Fb", "orders"},
+		{"/projects/group%2Fproject/files", "project"}, // as GitLab has them
+		{"/home/%2forders%2f1", "home"},
+		{"/reports-of-long-ago/a%2Fb", "a-long-name"},
+		{"/healthz;v=1", ""}, // as one reads it no probe
+		{"/healthz%2f", ""},
+		{"/assets/a%2Fb.png", "assets"}, // exempt however one reads it
+		{"/assets/a;v=1.png", "assets"},
+		{"/assets%2fa.png", ""},
+		{"/%61ssets/a.png", "assets"}, // no other path, only written oddly
+		{"/orders/%C3%A9;", "orders"},
+		{"/nowhere;/x%2fy", ""},
+	} {
+		if got := table.find(httptest.NewRequest("GET", row.target, nil)).name; got != row.want {
+			t.Errorf("%s is on route %q, want %q", row.target, got, row.want)
+		}
+	}
+	connect := httptest.NewRequest("CONNECT", "/assets/%2e%2e/orders/1", nil)
+	if got := table.find(connect).name; got != "" {
+		t.Errorf("CONNECT is on route %q", got)
+	}
+}
+
 // TestPlainRoutesAreThoseOfTheMux asks tables of random patterns about random requests, with the short way and without.
 func TestPlainRoutesAreThoseOfTheMux(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
