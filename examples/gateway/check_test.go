@@ -77,6 +77,9 @@ func TestNginxIsAnsweredInItsTerms(t *testing.T) {
 	if res, _ := get(t, g.url("check", "/nginx")); res.StatusCode != 403 {
 		t.Errorf("no X-Original-URI: %d", res.StatusCode)
 	}
+	if res, _ := get(t, g.url("check", "/nginx"), "X-Original-URI", "/else", "X-Original-URI", "/reports", "X-Forwarded-For", "203.0.113.9"); res.StatusCode != 403 {
+		t.Errorf("two of them, and who knows which is the proxy's: %d", res.StatusCode)
+	}
 	// Nothing was learnt about a service that nobody has seen.
 	if st := g.shedder.Status(); st.Finished["success"] != 0 || st.InFlight != 0 {
 		t.Errorf("%+v", st.Finished)

@@ -143,6 +143,14 @@ func TestNobodyElseSpeaksForAPeer(t *testing.T) {
 	if header.Get(peerField) != "" || header.Get(peerForField) != "" || header.Get("X-Forwarded-For") != "203.0.113.7" {
 		t.Errorf("the service sees %v", header)
 	}
+	// Of two proofs one is somebody else's.
+	r = httptest.NewRequest("GET", "/", nil)
+	r.Header[peerField] = []string{g.proxy.peers.proof, "x"}
+	r.Header.Set(peerForField, "203.0.113.7:99")
+	before := g.proxy.peers.forged.Load()
+	if g.proxy.peers.takesOver(r) || r.RemoteAddr == "203.0.113.7:99" || g.proxy.peers.forged.Load() != before+1 {
+		t.Errorf("two proofs are taken for one, from %s", r.RemoteAddr)
+	}
 }
 
 // Two gateways that disagree on who is a member pass a request on once at most.
