@@ -54,3 +54,27 @@ func TestATunnelWithABodyIsARequestLikeAnyOther(t *testing.T) {
 		atRest(t, s, nil)
 	})
 }
+
+// Who takes the connection over gives the place back, whatever is said on it, and whoever asks twice.
+func TestAConnectionThatIsTakenOverHoldsNoPlace(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		s := open(t, 1, nil)
+		srv := world{a, false}.serve(t, a.wrap(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			control := http.NewResponseController(w)
+			conn, _, err := control.Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			if st := s.Status(); st.InFlight != 0 || st.Streams != 1 {
+				t.Errorf("in flight %d, streams %d", st.InFlight, st.Streams)
+			}
+			if _, _, err := control.Hijack(); err == nil {
+				t.Error("taken over twice")
+			}
+			fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+		})))
+		allowed(t, send(t, srv, "GET", "/"))
+	})
+}

@@ -299,7 +299,7 @@ func (s *slowBody) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.whole = s.whole || err == nil; s.whole && !s.over && !s.unwatched {
-		_ = s.apply() // or the server would take the deadline for a client that has left
+		_ = s.apply() // the bound was for this alone
 	}
 	return err
 }
