@@ -119,11 +119,13 @@ func (s *slowBody) await(ctx context.Context) error {
 	ended := s.ended
 	s.mu.Unlock()
 	switch {
+	case errors.Is(err, errSlow): // whatever ctx says: net/http cancels it when reading fails
+		return tooSlow()
 	case ended:
 		return ctx.Err()
 	case s.unwatched:
 		return nil
-	case errors.Is(err, errSlow), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return tooSlow()
 	}
 	s.failed = err // who reads the body is told
@@ -190,7 +192,7 @@ func (s *slowBody) done(err error) (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.whole = s.whole || err == io.EOF
-	late = errors.Is(err, os.ErrDeadlineExceeded) && !s.ended && (s.own.IsZero() || s.pace.Before(s.own))
+	late = errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(s.pace) && (s.own.IsZero() || s.pace.Before(s.own))
 	if s.reading = false; !late && !s.ended && !s.over {
 		_ = s.apply()
 	}
