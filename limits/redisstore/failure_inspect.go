@@ -69,6 +69,15 @@ func (s *Store) Durability(ctx context.Context) ([]string, error) {
 	if appends != "yes" {
 		found = append(found, "a limit is strict, and Redis forgets it in a restart (appendonly no): each restart can cost one "+
 			"quota; use appendonly yes")
+	} else {
+		synced, err := s.setting(ctx, "appendfsync")
+		if err != nil {
+			return nil, err
+		}
+		if synced != "always" {
+			found = append(found, fmt.Sprintf("a limit is strict, and a crash of Redis forgets what it has not written yet (appendfsync %s); "+
+				"use appendfsync always", synced))
+		}
 	}
 	info, err := s.client.Info(ctx, "replication").Result()
 	if err != nil {

@@ -159,6 +159,12 @@ func TestDangerousSetupsAreWarnedAbout(t *testing.T) {
 	var c tally
 	c.one(t, lax, single(named(t, "p", slow, limits.Strict()), "k", 1)) // now there is one
 	lax.warned(t, "strict", "appendonly")
+	forgets := redistest.Single(t, "--appendonly", "yes")
+	opened(t, at(forgets), Options{}, GuardConfig{Timeout: patient, Strict: true}).warned(t, "strict", "appendfsync everysec")
+	keeps := opened(t, at(redistest.Single(t, "--appendonly", "yes", "--appendfsync", "always")), Options{}, GuardConfig{Timeout: patient})
+	if found, err := keeps.inner.(*Store).Durability(ctx); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
 	narrow := s.User(t, "narrow", "~spillway:*", "+evalsha", "+eval", "+get", "+set", "+time")
 	blind := opened(t, at(s), Options{Username: narrow.Username, Password: narrow.Password}, GuardConfig{Timeout: patient, Strict: true})
 	blind.warned(t, "strict", "could not be found out")
