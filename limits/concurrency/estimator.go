@@ -293,7 +293,7 @@ func (e *Estimator) faster() bool {
 	return e.past.mean() < e.baseline*(quicker-noise)
 }
 
-// follow lets the algorithm take one step.
+// follow lets the algorithm take one step, down only if the limit was not used up.
 func (e *Estimator) follow(w *window) {
 	r := reading{
 		rate: e.past.rate(), known: e.past.n, latency: e.latency, baseline: e.baseline, inFlight: w.inFlight,
@@ -308,6 +308,8 @@ func (e *Estimator) follow(w *window) {
 	before := e.limit
 	after := e.alg.step(e.now, r)
 	switch {
+	case after > before && !r.saturated:
+		e.alg.anchor(before, e.baseline) // it has gone on from there
 	case after > before:
 		e.set(after, Grew)
 	case after < before:
