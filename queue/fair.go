@@ -28,8 +28,9 @@ const PromisedTurn = 32
 // for the turn it is promised.
 //
 // Push, Pop, Remove and Ahead take O(log n) steps with n waiters, Expire O(log n) for each who has expired, and a change of
-// order O(n). Nothing allocates once the line has grown to what it holds. Memory is bounded by the capacity: at most one
-// client per waiter is known, and as many again who left in debt.
+// order O(n). Nothing allocates once the line has grown to what it holds, and each priority has seen a surge. Memory is bounded by the
+// capacity: at most one client per waiter is known, and as many again who left in debt; beside them up to 1024 clients for each priority
+// who were refused during a surge.
 //
 // The zero value has no room and refuses everybody; NewFair makes a useful one. A Fair must not be copied. It is for one
 // goroutine at a time; the gate's lock sees to that.

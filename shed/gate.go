@@ -20,7 +20,7 @@ type gate struct {
 	cap      concurrency.Cap // bounds the estimate while the process is under pressure
 	floor    int             // how low health may push the limit
 	line     queue.Line
-	places   places // of the line
+	places   places // how long the line may be
 	maxWait  time.Duration
 	reserve  float64 // the share of the limit that only the critical priorities may use
 
@@ -139,7 +139,7 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 }
 
 // Refuses tells the reason for which Offer would refuse t at once, or "". It is asked before quota is taken, so that a shed
-// request costs no call to the store, and changes nothing but what the line knows of refusals.
+// request costs no call to the store, and changes nothing but what the line knows of refusals and the bound of a route that is slow.
 func (g *gate) Refuses(now time.Duration, t *ticket) Reason {
 	switch {
 	case t.budget != nil && t.budget.inUse >= t.budget.max:
@@ -209,7 +209,7 @@ type surging interface {
 // setDeadline says until when t may wait: as long as anybody, or until too little time is left to serve it. While refusals
 // last, who joins waits no longer than the estimate of who may join does, three quarters of the longest wait: if its turn
 // has not come by then the newer ones have it, and what is served late is served for nobody. When they have lasted for long,
-// those who are refused again and again wait for a quarter only. After a storm its retries can keep the service just full for many
+// clients that were just refused wait for a quarter only. After a storm its retries can keep the service just full for many
 // seconds, with a line that never ends: as much is served with a short one, and sooner.
 func (g *gate) setDeadline(now time.Duration, t *ticket) {
 	wait := g.maxWait

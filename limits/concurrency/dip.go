@@ -209,8 +209,8 @@ func (d *dip) over(e *Estimator, next time.Duration) {
 	e.settle(e.latency)
 }
 
-// jitter spreads d by ±10 %, so that instances behind one backend do not dip in step. The last digits of the measured
-// latency are chance enough, and keep the machine a function of its input.
+// jitter spreads d by ±10 %, so that no two instances stay in step by chance. The last digits of the measured latency are chance
+// enough, and keep the machine a function of its input.
 func (e *Estimator) jitter(d time.Duration) time.Duration {
 	return d/10*9 + time.Duration(float64(d)/5*float64(uint64(e.latency)%997)/997)
 }

@@ -81,7 +81,9 @@
 // backend of 16 slots becomes five times slower, two estimators together let some 100 in at once where one lets 26, and three 300. Where
 // clients are patient and the overload lasts there is no end to it: of four estimators in front of 128 slots each is at Max within
 // minutes. As much is done as before, but it takes as long as the queue is, and answers are late. A Max of 1.5 times each one's share of
-// the slots keeps them together where one would be; it has to be set.
+// the slots keeps them together where one would be; it has to be set. What would help without it are dips that all take at once, such
+// as at multiples of 8 s of the wall clock, if no other dip may raise the baseline. That was tried: it held two to five gates of lasting
+// overload together, less so while the service is slower, and one gate alone then needs up to 8 s to learn that its service has become slower.
 //
 // # Not here
 //
