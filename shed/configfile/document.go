@@ -112,13 +112,18 @@ func (p *problems) plain(tokens token.Tokens) {
 		p.add(0, fmt.Sprintf("the file has more than %d words and signs", maxTokens), "is this the right file? shorten it")
 		return
 	}
-	depth, dashes, line, content := 0, 0, 0, false
+	depth, dashes, line, content, ended := 0, 0, 0, false, false
 	for _, t := range tokens {
 		at := t.Position.Line
 		if why, bad := unwanted[t.Type]; bad {
 			p.add(at, why[0], why[1])
 			return
 		}
+		if ended && t.Type != token.CommentType && t.Type != token.DocumentEndType {
+			p.add(at, "stands after the end of the document (...), where nothing is read", "remove the line with the three dots")
+			return
+		}
+		ended = ended || t.Type == token.DocumentEndType
 		if at != line {
 			line, dashes = at, 0
 		}

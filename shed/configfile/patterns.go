@@ -113,6 +113,21 @@ func fault(pattern string) string {
 	case strings.Contains(rest, "/:"), strings.Contains(method, "/:"):
 		return "a segment that begins with a colon would be matched to the letter"
 	}
+	place := pattern
+	if found {
+		place = strings.TrimLeft(rest, " \t")
+	}
+	host, path, _ := strings.Cut(place, "/")
+	switch {
+	case strings.Contains(place, "://"):
+		return "requests are matched without their scheme"
+	case strings.Contains(host, ":") && !strings.HasSuffix(host, "]") && method != "CONNECT":
+		return "requests are matched without the port of their host"
+	case strings.Contains(path, "?"):
+		return "requests are matched without their query"
+	case strings.Contains("/"+path+"/", "/*/"):
+		return "a segment * would be matched to the letter, {name} and {name...} stand for any"
+	}
 	return register(http.NewServeMux(), pattern)
 }
 
