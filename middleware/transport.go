@@ -202,6 +202,12 @@ func (t *Transport) CloseIdleConnections() {
 // RoundTrip makes a call, or returns a *CallError, or what the Base returns, or the context's error. Answers that are not
 // repeated are returned as they are: a 429 that may not be waited for is an answer, too.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL == nil { // as http.Transport does
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, errors.New("middleware: nil Request.URL")
+	}
 	c := &call{t: t, r: r, ctx: r.Context(), key: t.cfg.Key(r), until: time.Now().Add(max(t.cfg.Wait, 0))}
 	t.counts.calls.Add(1)
 	if t.cfg.Features != nil {
