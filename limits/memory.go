@@ -2,6 +2,7 @@ package limits
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math"
@@ -62,6 +63,9 @@ type Memory struct {
 }
 
 var _ Store = (*Memory)(nil)
+
+// errNoMemory is what a zero Memory answers. What is decided quickly needs no look: its policies were used with it before.
+var errNoMemory = errors.New("limits: the Memory is empty; build it with NewMemory")
 
 // NewMemory returns an empty store. It refuses a negative MaxKeys.
 func NewMemory(config MemoryConfig) (*Memory, error) {
@@ -125,6 +129,9 @@ func (m *Memory) take(ctx context.Context, now time.Time, charges []Charge, d *D
 func (m *Memory) decide(ctx context.Context, now time.Time, charges []Charge, take bool, d *Decision) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("limits: nothing taken: %w", err)
+	}
+	if m.shards == nil {
+		return errNoMemory
 	}
 	var few [inline]probe
 	probes := few[:min(len(charges), inline)]
@@ -204,6 +211,9 @@ func (m *Memory) Refund(_ context.Context, now time.Time, d Decision) error {
 	if !d.Allowed {
 		return nil
 	}
+	if m.shards == nil {
+		return errNoMemory
+	}
 	t := m.micros(now)
 	for i := range d.Len() {
 		v := d.At(i)
@@ -270,6 +280,9 @@ type Stats struct {
 // Stats returns the counters. It visits the parts of the table one after the other and stops none for long.
 func (m *Memory) Stats() Stats {
 	var sum Stats
+	if m.shards == nil {
+		return sum
+	}
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
