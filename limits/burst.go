@@ -196,6 +196,23 @@ func (r *bursts) look(b balance, now int64) outlook {
 	return o
 }
 
+// bounded implements bounding: the first period has let no more pass than it may, no debt is paid twice, and what has passed since fits
+// beside what is left of it.
+func (r *bursts) bounded(b balance) balance {
+	b.owed = min(b.owed, r.hard)
+	if b.owed == 0 || r.soft == 0 {
+		b.since = 0
+		return b
+	}
+	s := spell{first: b.owed, ago: min(b.since/r.soft, (b.owed-1)/r.soft), here: b.since % r.soft}
+	if s.ago == 0 {
+		s.here = 0
+	}
+	s.here = min(s.here, max(r.soft-r.debt(s), 0))
+	b.since = s.ago*r.soft + s.here
+	return b
+}
+
 func (r *bursts) refund(b balance, now, cost, taken int64) balance {
 	s := r.at(b, now)
 	if !r.giveBack(&s, cost, taken) {

@@ -62,10 +62,16 @@ type Account struct {
 
 // Account returns a balance from what a store outside of the process knows about it: the three numbers that every balance has,
 // in the units of the rule, and of a rule that remembers single charges those that still count, oldest first. All 0 is a
-// full balance.
+// full balance. Numbers that the rule never comes to, which somebody else must have written there, are taken for the nearest that it does.
 func (p *Policy) Account(owed, last, since int64, past []Passed) Account {
 	a := Account{&p.elsewhere, balance{owed: owed, last: last, since: since}}
+	if m, ok := p.math.(bounding); ok {
+		a.balance = m.bounded(a.balance)
+	}
+	at := int64(0)
 	for _, c := range past {
+		at = max(at, c.At)
+		c.At = at
 		if a.balance.past == nil {
 			a.balance.past = only(c.At, c.Amount)
 		} else {
@@ -73,6 +79,12 @@ func (p *Policy) Account(owed, last, since int64, past []Passed) Account {
 		}
 	}
 	return a
+}
+
+// bounding is an arithmetic that relies on what its balances can come to.
+type bounding interface {
+	// bounded returns the nearest balance that the rule comes to.
+	bounded(b balance) balance
 }
 
 // Effect is what a decision does to accounts.

@@ -53,12 +53,62 @@ func TestDecideAnswersAsMemoryDoes(t *testing.T) {
 		if got.Allowed != want.Allowed || got.Len() != want.Len() || refused.Allowed {
 			t.Fatalf("step %d: allowed %v and, refused, %v; want %v and false", step, got.Allowed, refused.Allowed, want.Allowed)
 		}
+		for i, p := range policies { // what a rule comes to it is taken at its word for
+			owed, last, since := accounts[i].Numbers()
+			same := p.Account(owed, last, since, nil)
+			if o, l, s := same.Numbers(); o != owed || l != last || s != since {
+				t.Fatalf("step %d: %v makes %d, %d, %d of %d, %d, %d", step, p, o, l, s, owed, last, since)
+			}
+		}
 		for i := range want.Len() {
 			if *got.At(i) != *want.At(i) {
 				t.Fatalf("step %d, verdict %d\ngot  %+v\nwant %+v", step, i, *got.At(i), *want.At(i))
 			}
 			if v := refused.At(i); v.Taken != limits.NotTaken || v.Delay != 0 || v.OverSoft {
 				t.Fatalf("step %d, verdict %d of a refusal: %+v", step, i, *v)
+			}
+		}
+	}
+}
+
+// Whatever numbers somebody has written where balances are kept: nothing panics, nothing is negative, and no more is left than the rule has.
+func TestNumbersThatNoRuleComesToAreBounded(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	any := func() int64 {
+		switch r.IntN(4) {
+		case 0:
+			return r.Int64N(30)
+		case 1:
+			return limits.Exact - r.Int64N(30)
+		}
+		return r.Int64N(1 << r.IntN(54))
+	}
+	for _, rule := range []limits.Rule{
+		limits.TokenBucket{Capacity: 8, Refill: limits.PerSecond(3)},
+		limits.FixedWindow{Quota: limits.PerSecond(9)}, limits.FixedWindow{Quota: limits.PerSecond(0)},
+		limits.SlidingWindow{Quota: limits.PerSecond(9)}, limits.SlidingWindow{Quota: limits.PerDay(99_999)}, limits.SlidingWindow{Quota: limits.PerSecond(0)},
+		limits.SlidingLog{Quota: limits.PerSecond(9)},
+		limits.Burst{Soft: limits.PerSecond(3), Hard: limits.PerSecond(9)}, limits.Burst{Soft: limits.PerDay(2), Hard: limits.PerDay(10)},
+		limits.Burst{Soft: limits.PerSecond(0), Hard: limits.PerSecond(0)},
+		limits.Burst{Soft: limits.PerSecond(3), Hard: limits.PerSecond(9), Total: limits.Rate{Amount: 20, Per: 5 * time.Second}},
+	} {
+		p := mustPolicy(t, "p", rule)
+		for range 20_000 {
+			now := any()
+			var past []limits.Passed
+			for range r.IntN(4) {
+				past = append(past, limits.Passed{At: any(), Amount: any()})
+			}
+			owed, last, since := any(), any(), any()
+			accounts := []limits.Account{p.Account(owed, last, since, past)}
+			charge := []limits.Charge{{Policy: p, Key: "k", Cost: r.Int64N(12)}}
+			for _, effect := range []limits.Effect{limits.Look, limits.Take, limits.Refuse} {
+				var d limits.Decision
+				limits.Decide(now, charge, accounts, []int{0}, effect, &d)
+				v := d.At(0)
+				if v.Remaining < 0 || v.Remaining > p.Quota() || v.RetryAfter < 0 || v.NextAfter < 0 || v.ResetAfter < 0 || d.Allowed && v.Cost > p.Quota() {
+					t.Fatalf("%v with %d, %d, %d, %v at %d: %+v", rule, owed, last, since, past, now, *v)
+				}
 			}
 		}
 	}

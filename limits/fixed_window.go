@@ -89,6 +89,12 @@ func (w *windowed) owing(used, now, since int64) balance {
 	return balance{owed: min(used, w.most), last: now, since: since}
 }
 
+// bounded implements bounding.
+func (w *windowed) bounded(b balance) balance {
+	b.owed = min(b.owed, w.most)
+	return b
+}
+
 func (w *windowed) quota() int64          { return w.most }
 func (w *windowed) window() time.Duration { return time.Duration(w.per) * time.Microsecond }
 func (w *windowed) grain() time.Duration  { return time.Microsecond }

@@ -78,7 +78,7 @@ func (l *logged) lookAhead(b balance, amount, now int64) outlook {
 	if amount == 0 {
 		reset = b.past.entry(b.past.count - 1).at
 	}
-	return outlook{remaining: l.most - used - amount, nextAfter: wait(now, next+l.per), resetAfter: wait(now, reset+l.per)}
+	return outlook{remaining: max(l.most-used-amount, 0), nextAfter: wait(now, next+l.per), resetAfter: wait(now, reset+l.per)}
 }
 
 // record implements recorder.

@@ -109,6 +109,14 @@ func (w *weighted) look(b balance, now int64) outlook {
 	return o
 }
 
+// bounded implements bounding: neither window has let more pass than it may, nor both together, weighed as they were last.
+func (w *weighted) bounded(b balance) balance {
+	b.owed = min(b.owed, w.most)
+	room := (w.most - b.owed) * w.weight
+	b.since = min(b.since, room/(w.weight-b.last%w.per/w.tick))
+	return b
+}
+
 func (w *weighted) refund(b balance, now, cost, taken int64) balance {
 	at := w.clock(b, now)
 	current, previous := w.counters(b, at)
