@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -53,8 +52,9 @@ type peers struct {
 	who     func(*http.Request) middleware.Caller
 	shedder *shed.Shedder
 	reverse *httputil.ReverseProxy
-	proxy   *proxy      // knows what has no end by itself
-	pinsIP  atomic.Bool // whether clients belong together by their addresses although they have keys
+	proxy   *proxy // knows what has no end by itself
+	pins    atomic.Pointer[pins]
+	log     *slog.Logger
 
 	passedOn, received, alone, forged atomic.Int64
 }
@@ -67,7 +67,7 @@ type member struct {
 }
 
 func newPeers(o options, self net.Addr, s *shed.Shedder, g *proxy, log *slog.Logger) (*peers, error) {
-	p := &peers{shedder: s, proxy: g}
+	p := &peers{shedder: s, proxy: g, log: log}
 	var err error
 	if p.who, err = middleware.Callers(s); err != nil {
 		return nil, err
@@ -258,43 +258,22 @@ func (p *peers) proves(r *http.Request, proof string) bool {
 
 // owner returns who counts the client of r; nil where nobody is known.
 func (p *peers) owner(r *http.Request) *member {
-	caller := p.who(r)
-	key := ""
-	switch caller.By {
-	case "api_key": // the client's name differs from process to process, the key does not
-		if caller.IP.IsValid() && p.pinsIP.Load() {
-			return pick(p.members, "ip:"+caller.IP.String())
-		}
-		key = "key:" + r.Header.Get(cmp.Or(p.shedder.Clients().APIKeyHeader, "X-API-Key"))
-	case "ip":
-		key = "ip:" + caller.IP.String()
-	default:
+	key := p.pins.Load().of(r, p.who(r), p.shedder.Clients().APIKeyHeader)
+	if key == "" {
 		return nil
 	}
 	return pick(p.members, key)
 }
 
-// follow finds out what clients go by. Where keys are only labels and a rule counts by address, whoever makes up keys would else be
-// counted by each member in turn, and have as many quotas.
+// follow finds out what clients go by in a configuration to come, and says what that splits.
 func (p *peers) follow(cfg shed.Config) (func(), error) {
-	pins := cfg.Clients.APIKeys == nil && slices.ContainsFunc(cfg.Limits, func(l shed.Limit) bool {
-		return l.Per == shed.PerIP || l.Per == shed.PerIPPrefix
-	})
-	return func() { p.pinsIP.Store(pins) }, nil
-}
-
-// pick is rendezvous hashing: each member draws a number from its name and the key, and the highest has it (Thaler and
-// Ravishankar, 1998). Who comes takes keys from the others, who goes leaves its own, and no other key moves.
-func pick(members []*member, key string) *member {
-	var best *member
-	var most uint64
-	for _, m := range members {
-		sum := sha256.Sum256([]byte(fmt.Sprintf("%d:%s%s", len(m.name), m.name, key)))
-		if n := binary.BigEndian.Uint64(sum[:8]); best == nil || n > most || n == most && m.name < best.name {
-			best, most = m, n
+	next := pinsOf(cfg)
+	return func() {
+		before := p.pins.Swap(next)
+		if next.warning != "" && (before == nil || before.warning != next.warning) {
+			p.log.Warn("gateway: " + next.warning)
 		}
-	}
-	return best
+	}, nil
 }
 
 // rewrite makes the request that goes to the peer: the client's as it is, and whose it is.

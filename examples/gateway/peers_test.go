@@ -17,14 +17,13 @@ import (
 // fleet opens gateways that know each other. Each has its own upstream that says which gateway the request came by.
 func fleet(t *testing.T, n int, file string) []*gateway {
 	t.Helper()
-	addrs := make([]string, n)
+	addrs, held := make([]string, n), make([]net.Listener, n)
 	for i := range addrs {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		addrs[i] = l.Addr().String()
-		l.Close()
+		addrs[i], held[i] = l.Addr().String(), l
 	}
 	path := written(t, file)
 	all := make([]*gateway, n)
@@ -33,6 +32,7 @@ func fleet(t *testing.T, n int, file string) []*gateway {
 			body, _ := io.ReadAll(r.Body)
 			fmt.Fprintf(w, "%d %s %s", i, body, r.Header.Get("X-Forwarded-For"))
 		})
+		held[i].Close() // and not before, or its port could be given to another one
 		all[i] = opened(t, func(o *options) {
 			o.listen, o.upstream, o.config, o.secret = addrs[i], back, path, strings.Repeat("s", 32)
 			o.peers = "http://" + strings.Join(addrs, ",http://")

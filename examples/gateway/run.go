@@ -123,6 +123,11 @@ func check(o options, stdout, stderr io.Writer) int {
 	for _, w := range g.config.Warnings {
 		fmt.Fprintln(stderr, "warning:", w)
 	}
+	if o.peers != "" {
+		if w := pinsOf(g.config.Shed).warning; w != "" {
+			fmt.Fprintln(stderr, "warning:", w)
+		}
+	}
 	fmt.Fprintf(stdout, "%s: in order: %s, %s\n", o.config, counted(len(g.config.Shed.Limits), "limit"), counted(len(g.config.Shed.Routes), "route"))
 	return exitOK
 }
