@@ -8,10 +8,15 @@ import (
 	"github.com/spillway-go/spillway/shed"
 )
 
-// addresses are fields, beside X-Forwarded-For, in which services are told who asks. From a client they would be a claim.
-var addresses = []string{
-	"forwarded", "forwarded-for", "x-forwarded", "x-forwarded-for", "x-real-ip", "true-client-ip", "cf-connecting-ip", "fastly-client-ip",
-	"x-client-ip", "x-cluster-client-ip", "x-original-forwarded-for",
+// claims are fields, beside X-Forwarded-For, that say to some service who asks, or for what: proxies and networks set them. From a client
+// they would be a claim: an address that nobody has seen, a path that nobody has decided about, or a proxy for the service's own calls
+// (CGI takes Proxy for HTTP_PROXY).
+var claims = []string{
+	"forwarded", "forwarded-for", "x-forwarded", "x-forwarded-for", "x-real-ip", "true-client-ip", "client-ip", "x-client-ip",
+	"x-cluster-client-ip", "x-original-forwarded-for", "x-originating-ip", "x-remote-ip", "x-remote-addr", "remote-addr", "x-proxyuser-ip",
+	"proxy-client-ip", "wl-proxy-client-ip", "cf-connecting-ip", "cf-connecting-ipv6", "cf-pseudo-ipv4", "fastly-client-ip", "fly-client-ip",
+	"x-azure-clientip", "x-azure-socketip", "x-appengine-user-ip", "x-envoy-external-address", "x-nf-client-connection-ip",
+	"x-original-url", "x-rewrite-url", "proxy",
 }
 
 // dropClaims removes from a request that goes out what was said about who asks, and what peers say to each other, but for the one
@@ -24,7 +29,7 @@ func dropClaims(h http.Header, clients shed.Clients, trusted bool) {
 	for field := range h {
 		name := asName(field)
 		odd := name != strings.ToLower(field)
-		claim := slices.Contains(addresses, name) || name == asName(believed) || strings.HasPrefix(name, "spillway-peer") ||
+		claim := slices.Contains(claims, name) || name == asName(believed) || strings.HasPrefix(name, "spillway-peer") ||
 			strings.HasPrefix(name, "x-forwarded-") && (!trusted || odd)
 		if claim && (!trusted || odd || field != believed) {
 			delete(h, field)

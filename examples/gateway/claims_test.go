@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,5 +85,28 @@ func TestNobodyTunnelsRequestsPastTheRules(t *testing.T) {
 			t.Errorf("%s: the service is asked for %q, want %q (%v)", protocol, body, want, err)
 		}
 		conn.Close()
+	}
+}
+
+// Whatever a client says in the fields of proxies and networks, in whatever spelling, the service does not hear it.
+func TestNoClaimOfAClientGoesOn(t *testing.T) {
+	heard := make(chan http.Header, 1)
+	g := inFront(t, upstream(t, func(_ http.ResponseWriter, r *http.Request) { heard <- r.Header }), "")
+	r := request(t, "GET", g.url("proxy", "/"), "")
+	for _, field := range []string{
+		"Client-IP", "X-Originating-IP", "X-Remote-IP", "X-Remote-Addr", "Remote-Addr", "Remote_Addr", "X-Envoy-External-Address", "WL-Proxy-Client-IP",
+		"Proxy-Client-IP", "CF-Connecting-IPv6", "Fly-Client-IP", "X-Azure-ClientIP", "X-Azure-SocketIP", "X-Cluster-Client-IP", "True-Client-IP",
+		"Fastly-Client-IP", "X-AppEngine-User-IP", "X-ProxyUser-IP", "X-Original-URL", "X-Rewrite-URL", "X_Rewrite_URL", "Proxy", "X-Forwarded-Host2",
+	} {
+		r.Header[http.CanonicalHeaderKey(field)] = []string{"6.6.6.6"}
+	}
+	r.Header.Set("X-Other", "6.6.6.6") // the control
+	if res, body := asked(t, r); res.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", res.StatusCode, body)
+	}
+	for field, lines := range <-heard {
+		if slices.Contains(lines, "6.6.6.6") != (field == "X-Other") {
+			t.Errorf("the service hears %s: %q", field, lines)
+		}
 	}
 }

@@ -173,6 +173,9 @@ func isTrusted(remote string, proxies []netip.Prefix) bool {
 func (g *proxy) answered(res *http.Response) error {
 	res.Header.Del("Pumpkin-Rev") // ours is set already
 	upgraded := res.StatusCode == http.StatusSwitchingProtocols
+	if asked, got := res.Request.Header.Get("Upgrade"), res.Header.Get("Upgrade"); upgraded && !strings.EqualFold(asked, got) {
+		return fmt.Errorf("the upstream switches to %q, asked for %q", got, asked) // here, for this closes the connection
+	}
 	if upgraded || tripOf(res.Request.Context()).to.longLived || endless(res) {
 		res.Body = g.streams.add(res.Body, upgraded)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -230,6 +231,33 @@ func TestAnEventStreamComesThrough(t *testing.T) {
 		t.Errorf("the stream ends with %q, %v", rest, err)
 	}
 	wait.Until(t, "given back", func() bool { return g.shedder.Status().Streams == 0 })
+}
+
+// A service that switches to what nobody asked for has failed, and its connection ends.
+func TestAnotherProtocolThanWasAskedForIsAFailure(t *testing.T) {
+	ended := make(chan error, 1)
+	back := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: Upgrade\r\n\r\n")
+		_, err = rw.ReadByte()
+		ended <- err
+	})
+	g := inFront(t, back, "")
+	res, body := get(t, g.url("proxy", "/"), "Connection", "Upgrade", "Upgrade", "websocket")
+	if res.StatusCode != http.StatusBadGateway {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	if err := <-ended; !errors.Is(err, io.EOF) {
+		t.Errorf("the service reads %v, want the end", err)
+	}
+	if n := g.proxy.streams.len(); n != 0 {
+		t.Errorf("%d streams are left", n)
+	}
 }
 
 // A WebSocket is an upgraded connection: what goes over it is not looked at.
