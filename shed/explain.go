@@ -124,7 +124,24 @@ func (st *Status) explain() {
 		}
 		fmt.Fprintf(&b, " Route %s is held to %d places: %s.", name, r.Bound, why)
 	}
+	st.explainStore(&b)
 	e.Text = b.String()
+}
+
+// explainStore says that quotas cannot be looked up, if that is so.
+func (st *Status) explainStore(b *strings.Builder) {
+	if st.Store == nil || st.Store.State == "up" {
+		return
+	}
+	how := "is not asked"
+	if st.Store.State == "faulty" {
+		how = "answers with errors that somebody has to mend"
+	}
+	fmt.Fprintf(b, " The store of the quotas %s, since %s", how, st.Store.Since.UTC().Format(time.TimeOnly+" MST"))
+	if st.Store.Error != "" {
+		fmt.Fprintf(b, " (%s)", st.Store.Error)
+	}
+	b.WriteString(": each limit does what its on_failure says.")
 }
 
 func (st *Status) pressureOf(signal string) float64 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/health"
+	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/limits/concurrency"
 )
 
@@ -74,5 +75,20 @@ func TestAReloadIsAReason(t *testing.T) {
 	}
 	if c := s.Status().Explain.Change; c.From != 10 || c.To != 5 || c.Reason != "reload" {
 		t.Errorf("%+v, want from 10 to 5 by reload", c)
+	}
+}
+
+func TestTheExplanationNamesAStoreThatIsAway(t *testing.T) {
+	since := time.Date(2026, 5, 1, 10, 0, 7, 0, time.FixedZone("", 3600))
+	for state, want := range map[string]string{
+		"up":     "",
+		"down":   " The store of the quotas is not asked, since 09:00:07 UTC (refused): each limit does what its on_failure says.",
+		"faulty": " The store of the quotas answers with errors that somebody has to mend, since 09:00:07 UTC (refused): each limit does what its on_failure says.",
+	} {
+		st := Status{Limit: 3, Store: &limits.Report{State: state, Since: since, Error: "refused"}}
+		st.explain()
+		if got, ok := strings.CutPrefix(st.Explain.Text, "0 of 3 places are in use, so nobody waits."); !ok || got != want {
+			t.Errorf("%s: %q", state, st.Explain.Text)
+		}
 	}
 }
