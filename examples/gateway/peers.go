@@ -191,6 +191,9 @@ func (m *member) worthAsking(now time.Time) (worth, probe bool) {
 
 // answered takes note of answers that would never end.
 func (p *peers) answered(res *http.Response) error {
+	if err := misled(res); err != nil {
+		return err
+	}
 	asked := res.Request.Context().Value(localKey{}).(*local).request
 	upgraded := res.StatusCode == http.StatusSwitchingProtocols
 	if upgraded || endless(res) || p.proxy.table.Load().find(asked).longLived {

@@ -173,11 +173,23 @@ func isTrusted(remote string, proxies []netip.Prefix) bool {
 func (g *proxy) answered(res *http.Response) error {
 	res.Header.Del("Pumpkin-Rev") // ours is set already
 	upgraded := res.StatusCode == http.StatusSwitchingProtocols
-	if asked, got := res.Request.Header.Get("Upgrade"), res.Header.Get("Upgrade"); upgraded && !strings.EqualFold(asked, got) {
-		return fmt.Errorf("the upstream switches to %q, asked for %q", got, asked) // here, for this closes the connection
+	if err := misled(res); err != nil {
+		return err
 	}
 	if upgraded || tripOf(res.Request.Context()).to.longLived || endless(res) {
 		res.Body = g.streams.add(res.Body, upgraded)
+	}
+	return nil
+}
+
+// errMisled is about an upstream that switches to a protocol that nobody asked for. Which one was asked for is the client's choice, so
+// that this says nothing about how much the upstream can do.
+var errMisled = errors.New("the upstream switches to another protocol than was asked for")
+
+// misled looks for that while the connection can still be closed, which an error here does.
+func misled(res *http.Response) error {
+	if res.StatusCode == http.StatusSwitchingProtocols && !strings.EqualFold(res.Request.Header.Get("Upgrade"), res.Header.Get("Upgrade")) {
+		return errMisled
 	}
 	return nil
 }
@@ -205,6 +217,7 @@ func (g *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 		g.failed[1].Add(1)
 		problem(w, http.StatusGatewayTimeout, failures[1], "The service behind this gateway has not answered in time. It may have done what was asked.")
 	default:
+		t.broken = errors.Is(err, errMisled)
 		g.failed[0].Add(1)
 		problem(w, http.StatusBadGateway, failures[0], "The service behind this gateway cannot be reached, or has broken off.")
 	}

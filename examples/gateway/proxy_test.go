@@ -258,6 +258,10 @@ func TestAnotherProtocolThanWasAskedForIsAFailure(t *testing.T) {
 	if n := g.proxy.streams.len(); n != 0 {
 		t.Errorf("%d streams are left", n)
 	}
+	wait.Until(t, "given back", func() bool { return g.shedder.Status().InFlight == 0 })
+	if dropped := g.shedder.Status().Finished["dropped"]; dropped != 0 {
+		t.Errorf("%d are taken for an upstream that is short", dropped)
+	}
 }
 
 // A WebSocket is an upgraded connection: what goes over it is not looked at.
