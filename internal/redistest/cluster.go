@@ -165,10 +165,13 @@ func (g *errgroup) wait() error {
 
 // awaitLink waits until the server, a replica, holds its master's data.
 func (s *Server) awaitLink() error {
-	return await("the replication of "+s.Addr, func() bool {
-		info, err := s.do("INFO", "replication")
-		return err == nil && strings.Contains(info, "master_link_status:up")
-	})
+	return await("the replication of "+s.Addr, s.linked)
+}
+
+// linked reports whether the server is a replica that holds its master's data.
+func (s *Server) linked() bool {
+	info, err := s.do("INFO", "replication")
+	return err == nil && strings.Contains(info, "master_link_status:up")
 }
 
 func (n *Nodes) kill() {

@@ -71,12 +71,15 @@ func StartSentinels(dir string, down time.Duration) (_ *Sentinels, err error) {
 	return s, nil
 }
 
-// Settle makes Master and Replica name whom the sentinels call so now, and waits until the one follows the other.
+// Settle makes Master and Replica name whom the sentinels call so now, and waits until the one follows the other. It asks again and
+// again, for a sentinel that is busy may not answer once.
 func (s *Sentinels) Settle() error {
-	if s.IsMaster(s.Replica) {
-		s.Master, s.Replica = s.Replica, s.Master
-	}
-	return s.Replica.awaitLink()
+	return await("one of "+s.Master.Addr+" and "+s.Replica.Addr+" following the other", func() bool {
+		if s.IsMaster(s.Replica) {
+			s.Master, s.Replica = s.Replica, s.Master
+		}
+		return s.Replica.linked()
+	})
 }
 
 // IsMaster reports whether all sentinels name want as the master and it takes writes.
