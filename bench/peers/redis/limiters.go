@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -78,8 +79,14 @@ func newStore(s *server, config redisstore.Config) (*redisstore.Store, redis.Uni
 	return store, client, err
 }
 
-// openStore opens Spillway's store as it is, with so many rules in each decision.
-func openStore(config redisstore.Config, rules int) func(*server, rule) (take, func(), error) {
+// closer is a store that has to be closed.
+type closer interface {
+	limits.Store
+	io.Closer
+}
+
+// opening opens Spillway's store with so many rules in each decision and puts a layer on it. Who has decided must be one of from.
+func opening(config redisstore.Config, rules int, layer func(*redisstore.Store) (closer, error), from ...limits.Source) func(*server, rule) (take, func(), error) {
 	return func(s *server, r rule) (take, func(), error) {
 		all, err := policies(rules, r)
 		if err != nil {
@@ -89,43 +96,28 @@ func openStore(config redisstore.Config, rules int) func(*server, rule) (take, f
 		if err != nil {
 			return nil, nil, err
 		}
-		return asking(store, all, limits.FromRedis), func() { store.Close(); client.Close() }, nil
+		top, err := layer(store)
+		if err != nil {
+			return nil, nil, err
+		}
+		return asking(top, all, from...), func() { top.Close(); client.Close() }, nil
 	}
+}
+
+// openStore opens the store as it is.
+func openStore(config redisstore.Config, rules int) func(*server, rule) (take, func(), error) {
+	return opening(config, rules, func(s *redisstore.Store) (closer, error) { return s, nil }, limits.FromRedis)
 }
 
 // openGuard opens it as programs use it, with its time budget and its breaker.
-func openGuard(s *server, r rule) (take, func(), error) {
-	all, err := policies(1, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, client, err := newStore(s, redisstore.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
-	g, err := redisstore.NewGuard(store, redisstore.GuardConfig{Timeout: patient, OnFailure: limits.Closed})
-	if err != nil {
-		return nil, nil, err
-	}
-	return asking(g, all, limits.FromRedis), func() { g.Close(); client.Close() }, nil
-}
+var openGuard = opening(redisstore.Config{}, 1, func(s *redisstore.Store) (closer, error) {
+	return redisstore.NewGuard(s, redisstore.GuardConfig{Timeout: patient, OnFailure: limits.Closed})
+}, limits.FromRedis)
 
 // openLeases opens it for quotas of which a process may take some ahead.
-func openLeases(s *server, r rule) (take, func(), error) {
-	all, err := policies(1, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	store, client, err := newStore(s, redisstore.Config{})
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := redisstore.NewLeases(store, redisstore.LeaseConfig{Default: limits.SharedByLease})
-	if err != nil {
-		return nil, nil, err
-	}
-	return asking(l, all, limits.FromRedis, limits.FromLease), func() { l.Close(); client.Close() }, nil
-}
+var openLeases = opening(redisstore.Config{}, 1, func(s *redisstore.Store) (closer, error) {
+	return redisstore.NewLeases(s, redisstore.LeaseConfig{Default: limits.SharedByLease})
+}, limits.FromRedis, limits.FromLease)
 
 // openEmpty opens what decides nothing: no limiter that asks Redis for each decision, and for one at a time, can be faster.
 func openEmpty(s *server, _ rule) (take, func(), error) {
