@@ -95,7 +95,8 @@ type Guard struct {
 	probes  *limits.Policy
 	failing atomic.Pointer[[]string] // the keys of the call that failed last: what the probe asks about
 	closed  atomic.Bool
-	strict  atomic.Bool // some policy is
+	strict  atomic.Bool   // some policy is
+	greeted chan struct{} // closed once the store has been asked for the first time
 
 	decided [limits.FromClosed + 1]atomic.Int64
 	failed  [Malformed + 1]atomic.Int64
@@ -151,7 +152,8 @@ func NewGuard(inner limits.Store, cfg GuardConfig) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redisstore: %w", err)
 	}
-	g := &Guard{inner: inner, cfg: cfg, local: local, probes: probes, state: Up, begin: time.Now()}
+	g := &Guard{inner: inner, cfg: cfg, local: local, probes: probes, state: Up, begin: time.Now(),
+		greeted: make(chan struct{})}
 	g.since = g.begin
 	g.shares.divide(max(cfg.Instances, 1))
 	g.base, g.stop = context.WithCancel(context.Background())

@@ -27,6 +27,7 @@ const maxWarnings = 16
 
 // greet finds out at the start whether the store answers, so that it is known before the first request.
 func (g *Guard) greet() {
+	defer close(g.greeted)
 	if err := g.probe(); err != nil && g.base.Err() == nil {
 		if g.breaker.trip() {
 			g.opened(err)

@@ -20,7 +20,8 @@ import (
 // patient is a timeout for tests that are about something else, on a machine that may be busy.
 const patient = 5 * time.Second
 
-// guarded makes a Guard on a client. What it tells is collected.
+// guarded makes a Guard on a client and lets it greet: what a test breaks afterwards is seen by the test's own calls. What it
+// tells is collected.
 func guarded(t *testing.T, client redis.UniversalClient, cfg GuardConfig) *told {
 	t.Helper()
 	s, err := New(client, Config{})
@@ -33,6 +34,7 @@ func guarded(t *testing.T, client redis.UniversalClient, cfg GuardConfig) *told 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { told.Close() })
+	<-told.greeted
 	return told
 }
 
