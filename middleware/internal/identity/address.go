@@ -31,7 +31,7 @@ func parseAddress(text string) netip.Addr {
 	default:
 		addr, _ = netip.ParseAddr(text)
 	}
-	if addr = addr.Unmap().WithZone(""); !addr.IsValid() || addr.IsUnspecified() {
+	if addr = addr.Unmap().WithZone(""); addr.IsUnspecified() {
 		return netip.Addr{}
 	}
 	return addr
@@ -44,10 +44,7 @@ func canonical(addr netip.Addr, bits int) netip.Addr {
 		return netip.AddrFrom4([4]byte(b[12:]))
 	}
 	if addr.Is6() {
-		prefix, err := addr.Prefix(bits)
-		if err != nil {
-			return netip.Addr{}
-		}
+		prefix, _ := addr.Prefix(bits) // New has checked the bits
 		return prefix.Addr()
 	}
 	return addr

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,6 +38,21 @@ func TestDigestIsTruncatedHMAC(t *testing.T) {
 	}
 }
 
+func TestEachProcessHasASecretOfItsOwnAndKeysDoNotStay(t *testing.T) {
+	if a, b := randomSecret(), randomSecret(); len(a) != sha256.Size || bytes.Equal(a, b) || bytes.Equal(a, make([]byte, len(a))) {
+		t.Errorf("the secrets %x and %x are not drawn", a, b)
+	}
+	d := newDigester([]byte("secret"))
+	d.nameOf("key:", "value")
+	if d.in = d.in[:cap(d.in)]; bytes.Contains(d.in, []byte("value")) {
+		t.Errorf("the key is still in memory: %q", d.in)
+	}
+	m := newKeyGroup("salt").macs.Get().(*keyMAC)
+	if m.of("value"); bytes.Contains(m.in[:], []byte("value")) {
+		t.Errorf("the key is still in memory: %q", m.in)
+	}
+}
+
 func TestHostileKeysNameNobody(t *testing.T) {
 	r := resolver(t, shed.Clients{})
 	for why, lines := range map[string][]string{
@@ -54,7 +70,7 @@ func TestHostileKeysNameNobody(t *testing.T) {
 			t.Errorf("%s: the client is %q", why, got)
 		}
 	}
-	for _, key := range []string{"k", strings.Repeat("k", 256), "Bearer a b"} {
+	for _, key := range []string{"k", strings.Repeat("k", 256), "Bearer a b", " ", "~"} {
 		if got := r.Identify(request("1.2.3.4:1", "X-API-Key", key), "").Client; !strings.HasPrefix(got, "key:") {
 			t.Errorf("a key of %d bytes: the client is %q", len(key), got)
 		}
@@ -68,9 +84,12 @@ func TestNamesOfDifferentKindsNeverMeet(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]string{}
-	for _, p := range []string{"ip:1.2.3.4", "key:" + strings.Repeat("0", 32), "unknown", "a", strings.Repeat("a", 129), "a\x00", "principal:a"} {
+	for _, p := range []string{
+		"ip:1.2.3.4", "key:" + strings.Repeat("0", 32), "unknown", "a", "~", strings.Repeat("a", 128), strings.Repeat("a", 129), "a\x00", "principal:a",
+	} {
 		name := r.Identify(request("1.2.3.4:1"), p).Client
-		if !strings.HasPrefix(name, "principal:") && !strings.HasPrefix(name, "principal-digest:") {
+		asItIs := len(p) <= 128 && printable(p)
+		if asItIs && name != "principal:"+p || !asItIs && (!strings.HasPrefix(name, "principal-digest:") || strings.Contains(name, p)) {
 			t.Errorf("the principal %q is named %q", p, name)
 		}
 		if other, twice := seen[name]; twice {
@@ -86,6 +105,9 @@ func TestAPIKeyHeaderIsConfigurable(t *testing.T) {
 		t.Errorf("the client is %q", got)
 	}
 	if got := r.TakesAPIKeys(); got != "authorization" {
+		t.Errorf("keys go into %q", got)
+	}
+	if got := resolver(t, shed.Clients{APIKeyHeader: "X-az09!#$%&'*+-.^_`|~"}).TakesAPIKeys(); got != "X-az09!#$%&'*+-.^_`|~" {
 		t.Errorf("keys go into %q", got)
 	}
 	if got := resolver(t, shed.Clients{Identify: []string{"ip"}}).TakesAPIKeys(); got != "" {

@@ -49,8 +49,8 @@ func (f forwarding) client(lines []string, peer netip.Addr, trusted prefixes) ne
 			if hops++; start < 0 || hops > maxHops || start == 0 && len(window) < len(line) {
 				return netip.Addr{}
 			}
-			if client = f.address(window[start:]); !client.IsValid() || !trusted.contain(client) {
-				return client
+			if client = f.address(window[start:]); !trusted.contain(client) {
+				return client // or no address, which is in no network
 			}
 			budget -= len(window) - start + 1
 			if budget <= 0 {

@@ -60,9 +60,12 @@ func TestListsOfKeysThatAreWrongAreRefused(t *testing.T) {
 	for _, c := range "123456789" {
 		salts = append(salts, shed.APIKey{Name: "a", Digest: shed.DigestKey("k", salt+string(c))})
 	}
+	salts[0].Name = strings.Repeat("b", 64)
+	resolver(t, shed.Clients{APIKeys: salts[:8]}) // as many, and as long, as may be
 	for want, list := range map[string][]shed.APIKey{
 		"the name \"\"":       {{Digest: d("k")}},
 		"the name \"a\\n\"":   {{Name: "a\n", Digest: d("k")}},
+		"is not 1 to 64":      {{Name: strings.Repeat("a", 65), Digest: d("k")}},
 		"no digest":           {{Name: "a"}},
 		"has two plans":       {{Name: "a", Digest: d("k"), Plan: "free"}, {Name: "a", Digest: d("l"), Plan: "premium"}},
 		"has the same key as": {{Name: "a", Digest: d("k")}, {Name: "b", Digest: d("k")}},

@@ -40,6 +40,11 @@ func TestRememberedPeersAreTheSameAsNewOnes(t *testing.T) {
 			}
 		}
 	}
+	for i := range r.peers.slots {
+		if p := r.peers.slots[i].Load(); p != nil && len(p.text) > maxPeer {
+			t.Errorf("%d bytes are remembered", len(p.text))
+		}
+	}
 	if n := testing.AllocsPerRun(100, func() { r.Identify(request0, "") }); n > 0 {
 		t.Errorf("a peer that is known costs %v allocations", n)
 	}

@@ -34,8 +34,8 @@ func request(peer string, lines ...string) *http.Request {
 
 func TestClientIsTheRightmostAddressThatIsNoProxy(t *testing.T) {
 	const nobody = ""
-	forwarded, cloudflare := behindProxies, behindProxies
-	forwarded.Forwarded, cloudflare.Forwarded = "forwarded", "CF-Connecting-IP"
+	forwarded, cloudflare, word, name := behindProxies, behindProxies, behindProxies, behindProxies
+	forwarded.Forwarded, cloudflare.Forwarded, word.Forwarded, name.Forwarded = "forwarded", "CF-Connecting-IP", "x_forwarded_for", "x-forwarded-for"
 	for _, row := range []struct {
 		why     string
 		clients shed.Clients
@@ -60,11 +60,14 @@ func TestClientIsTheRightmostAddressThatIsNoProxy(t *testing.T) {
 		{"lines are one list", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "6.6.6.6", "X-Forwarded-For", "9.9.9.9", "X-Forwarded-For", "10.0.0.2"}, "ip:9.9.9.9"},
 		{"all are proxies: the leftmost", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "10.0.0.9, 10.0.0.2"}, "ip:10.0.0.9"},
 		{"no list: the proxy itself asks", behindProxies, "10.0.0.1:1", nil, "ip:10.0.0.1"},
+		{"the list by its word", word, "10.0.0.1:1", []string{"X-Forwarded-For", "6.6.6.6, 9.9.9.9"}, "ip:9.9.9.9"},
+		{"the list by its name", name, "10.0.0.1:1", []string{"X-Forwarded-For", "6.6.6.6, 9.9.9.9"}, "ip:9.9.9.9"},
 		{"an empty place at the left", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", " ,9.9.9.9"}, "ip:9.9.9.9"},
 
 		// Never left of garbage.
 		{"garbage next to the proxy", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9, garbage, 10.0.0.9"}, nobody},
 		{"an empty place at the right", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9,"}, nobody},
+		{"an empty place in front of a proxy", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", ",10.0.0.2"}, nobody},
 		{"an empty list", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", ""}, nobody},
 		{"a unix socket among the proxies", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9, unix:"}, nobody},
 		{"the unspecified address", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9, 0.0.0.0"}, nobody},
@@ -85,6 +88,11 @@ func TestClientIsTheRightmostAddressThatIsNoProxy(t *testing.T) {
 		{"an open quote swallows nothing", forwarded, "10.0.0.1:1", []string{"Forwarded", `for="6.6.6.6, for=9.9.9.9`}, "ip:9.9.9.9"},
 		{"commas in quotes do not part elements", forwarded, "10.0.0.1:1", []string{"Forwarded", `for=9.9.9.9;x="a, for=6.6.6.6"`}, "ip:9.9.9.9"},
 		{"two addresses in one element", forwarded, "10.0.0.1:1", []string{"Forwarded", "for=6.6.6.6;for=9.9.9.9"}, nobody},
+		{"a quote that is left open at the left", forwarded, "10.0.0.1:1", []string{"Forwarded", `by="a;for=9.9.9.9`}, nobody},
+		{"a quote alone", forwarded, "10.0.0.1:1", []string{"Forwarded", `a";for="`}, nobody},
+		{"nothing in quotes", forwarded, "10.0.0.1:1", []string{"Forwarded", `for=""`}, nobody},
+		{"a quote that only ends", forwarded, "10.0.0.1:1", []string{"Forwarded", `a=";for=69.9.9.9"`}, nobody},
+		{"a quote that only begins", forwarded, "10.0.0.1:1", []string{"Forwarded", `for="9.9.9.96;a="`}, nobody},
 		{"an obfuscated node", forwarded, "10.0.0.1:1", []string{"Forwarded", "for=9.9.9.9, for=_hidden"}, nobody},
 		{"an unknown node", forwarded, "10.0.0.1:1", []string{"Forwarded", "for=9.9.9.9, for=unknown"}, nobody},
 		{"a backslash", forwarded, "10.0.0.1:1", []string{"Forwarded", `for="\"9.9.9.9"`}, nobody},
@@ -92,6 +100,7 @@ func TestClientIsTheRightmostAddressThatIsNoProxy(t *testing.T) {
 
 		// A header with a single address.
 		{"one", cloudflare, "10.0.0.1:1", []string{"CF-Connecting-IP", "9.9.9.9"}, "ip:9.9.9.9"},
+		{"none", cloudflare, "10.0.0.1:1", nil, "ip:10.0.0.1"},
 		{"the last of several lines", cloudflare, "10.0.0.1:1", []string{"CF-Connecting-IP", "6.6.6.6", "CF-Connecting-IP", "9.9.9.9"}, "ip:9.9.9.9"},
 		{"a list where one is due", cloudflare, "10.0.0.1:1", []string{"CF-Connecting-IP", "6.6.6.6, 9.9.9.9"}, nobody},
 		{"from somebody who is no proxy", cloudflare, "8.8.8.8:1", []string{"CF-Connecting-IP", "6.6.6.6"}, "ip:8.8.8.8"},
@@ -102,6 +111,9 @@ func TestClientIsTheRightmostAddressThatIsNoProxy(t *testing.T) {
 		{"10 KB from the client", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", strings.Repeat("6", 10_000) + ", 9.9.9.9"}, "ip:9.9.9.9"},
 		{"10 KB at the right", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9, " + strings.Repeat("6", 10_000)}, nobody},
 		{"blanks past the bound", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9" + strings.Repeat(" ", 5000) + ",10.0.0.2"}, nobody},
+		{"an address that just fits", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9," + strings.Repeat(" ", 4080) + "10.0.0.2"}, "ip:9.9.9.9"},
+		{"an address that the bound cuts", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "69.9.9.9," + strings.Repeat(" ", 4080) + "10.0.0.2"}, nobody},
+		{"a line that fills the bound", behindProxies, "10.0.0.1:1", []string{"X-Forwarded-For", "9.9.9.9", "X-Forwarded-For", strings.Repeat(" ", 4088) + "10.0.0.2"}, nobody},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			req := request(row.peer, row.lines...)
@@ -173,6 +185,7 @@ func TestWaysAreTriedInOrder(t *testing.T) {
 		{nil, false, named, "", key},
 		{nil, true, named, "alice", "principal:alice"},
 		{nil, true, named, "", key},
+		{nil, false, named, "alice", key},
 		{[]string{"ip"}, true, named, "alice", "ip:1.2.3.4"},
 		{[]string{"ip", "api_key"}, false, named, "", "ip:1.2.3.4"},
 		{[]string{"api_key", "principal"}, true, named, "alice", key},
@@ -194,10 +207,12 @@ func TestWaysAreTriedInOrder(t *testing.T) {
 
 func TestBadSettingsAreRefusedByName(t *testing.T) {
 	for want, c := range map[string]shed.Clients{
-		`clients.ipv6_prefix is 32`:                    {IPv6Prefix: 32},
+		`clients.ipv6_prefix is 47`:                    {IPv6Prefix: 47},
+		`clients.ipv6_prefix is 129`:                   {IPv6Prefix: 129},
 		`clients.identify lists "cookie"`:              {Identify: []string{"cookie"}},
 		`clients.identify lists principal, but`:        {Identify: []string{"principal"}},
 		`clients.api_key_header "X API"`:               {APIKeyHeader: "X API"},
+		`clients.api_key_header "X:API"`:               {APIKeyHeader: "X:API"},
 		`clients.forwarded "X,Y"`:                      {Forwarded: "X,Y"},
 		`clients.unknown is "allow"`:                   {Unknown: "allow"},
 		`clients.trusted_proxies[0] is not a network`:  {TrustedProxies: make([]netip.Prefix, 1)},
@@ -215,6 +230,13 @@ func TestMappedNetworksAreIPv4Networks(t *testing.T) {
 	r := resolver(t, c)
 	if got := r.Identify(request("10.1.1.1:1", "X-Forwarded-For", "9.9.9.9"), "").Client; got != "ip:9.9.9.9" {
 		t.Errorf("behind a proxy of a mapped network: %q", got)
+	}
+	if got := r.Identify(request("11.1.1.1:1", "X-Forwarded-For", "9.9.9.9"), "").Client; got != "ip:11.1.1.1" {
+		t.Errorf("from next to the mapped network: %q", got)
+	}
+	whole := resolver(t, shed.Clients{ExemptFrom: []netip.Prefix{netip.MustParsePrefix("::ffff:0:0/96")}})
+	if !whole.Exempts(netip.MustParseAddr("203.0.113.1")) || whole.Exempts(netip.MustParseAddr("2001:db8::1")) {
+		t.Error("all of mapped IPv4 is not all of IPv4")
 	}
 	if !r.Exempts(netip.MustParseAddr("127.0.0.1")) || r.Exempts(netip.MustParseAddr("127.0.0.2")) || r.Exempts(netip.Addr{}) {
 		t.Error("exempt_from does not hold exactly the loopback address")

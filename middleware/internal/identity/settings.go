@@ -25,17 +25,17 @@ func New(clients shed.Clients, principals, shared bool) (*Resolver, error) {
 	if err := r.setWays(clients.Identify, principals); err != nil {
 		return nil, err
 	}
-	keyHeader, ok := headerName(clients.APIKeyHeader, DefaultAPIKeyHeader)
-	if !ok {
-		return nil, fmt.Errorf("clients.api_key_header %q is no header name; use letters, digits and dashes", clients.APIKeyHeader)
+	r.keyField = cmp.Or(clients.APIKeyHeader, DefaultAPIKeyHeader)
+	var ok bool
+	if r.keyHeader, ok = headerName(r.keyField); !ok {
+		return nil, fmt.Errorf("clients.api_key_header %q is no header name; use letters, digits and dashes", r.keyField)
 	}
-	r.keyHeader, r.keyField = keyHeader, cmp.Or(clients.APIKeyHeader, DefaultAPIKeyHeader)
 	var err error
 	if r.keys, err = newKeyring(clients.APIKeys); err != nil {
 		return nil, err
 	}
 	r.forwarded = forwardingOf(clients.Forwarded)
-	if r.forwarded.header, ok = headerName(r.forwarded.header, ""); !ok {
+	if r.forwarded.header, ok = headerName(r.forwarded.header); !ok {
 		return nil, fmt.Errorf("clients.forwarded %q is neither x_forwarded_for nor forwarded nor a header name", clients.Forwarded)
 	}
 	switch clients.Unknown {
@@ -79,15 +79,12 @@ func (r *Resolver) setWays(names []string, principals bool) error {
 	return nil
 }
 
-// headerName brings a header's name into canonical form.
-func headerName(name, absent string) (string, bool) {
-	if name == "" {
-		name = absent
-	}
+// headerName brings a header's name into canonical form, and reports whether it is one.
+func headerName(name string) (string, bool) {
 	for _, c := range name {
 		if !strings.ContainsRune("!#$%&'*+-.^_`|~", c) && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
 			return "", false
 		}
 	}
-	return http.CanonicalHeaderKey(name), name != ""
+	return http.CanonicalHeaderKey(name), true
 }
