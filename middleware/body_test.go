@@ -20,7 +20,7 @@ func uploads(t *testing.T) http.Handler {
 	t.Helper()
 	s, err := shed.New(shed.Config{
 		Limits: []shed.Limit{
-			{Name: "upload", Rule: limits.TokenBucket{Capacity: 1000, Refill: limits.PerSecond(100)}, Unit: shed.RequestBytes},
+			{Name: "upload", Rule: limits.TokenBucket{Capacity: 1000, Refill: limits.PerSecond(100)}, Unit: shed.RequestBytes, For: []string{"api_key"}},
 			{Name: "anonymous", Rule: limits.TokenBucket{Capacity: 50, Refill: limits.PerSecond(1)}, For: []string{"ip"}},
 		},
 		Health: health.Config{Off: true},
@@ -69,6 +69,9 @@ func TestABodyIsRefusedByItsLengthBeforeItIsRead(t *testing.T) {
 		if r := upload(h, 500, true); r.StatusCode != 200 {
 			t.Errorf("%v %v", r.Status, r.Header)
 		}
+		if r := upload(h, 1, true); r.StatusCode != 429 {
+			t.Errorf("one byte too many: %v %v", r.Status, r.Header)
+		}
 	})
 }
 
@@ -90,8 +93,12 @@ func TestALimitForAddressesLeavesClientsWithAKeyAlone(t *testing.T) {
 		if r := upload(h, 1, true); strings.Contains(r.Header.Get("RateLimit"), "anonymous") {
 			t.Errorf("%v", r.Header)
 		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", 2000)))
+		r.ContentLength = -1
+		start := time.Now()
+		if h.ServeHTTP(w, r); w.Code != 200 || time.Since(start) != 0 {
+			t.Errorf("without a key a body is read at no pace: %d after %v", w.Code, time.Since(start))
+		}
 		if got := w.Header().Get("RateLimit"); !strings.Contains(got, `"anonymous";r=49`) {
 			t.Errorf("%q", got)
 		}

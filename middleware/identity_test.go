@@ -169,6 +169,7 @@ func TestExemptRoutesAreNoOpenDoor(t *testing.T) {
 			c.Routes = []shed.Route{{Name: "probes", Match: "GET /healthz", Exempt: true}}
 			c.Clients.ExemptFrom = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 			c.Clients.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+			c.Limits = []shed.Limit{bucket("per-client", 1)}
 		})
 		h := wrapHTTP(t, middleware.Config{Shedder: s}, ok)
 		passed := 0
@@ -185,6 +186,9 @@ func TestExemptRoutesAreNoOpenDoor(t *testing.T) {
 		allowed(t, call(h, "GET", "/healthz", "10.1.2.3:1").Result())
 		// It is the peer that counts, not whom it speaks for.
 		refused(t, call(h, "GET", "/healthz", "192.0.2.1:1", "X-Forwarded-For", "10.1.2.3").Result(), 503, shed.Overloaded)
+		// And what is not exempt is so for nobody.
+		allowed(t, call(h, "GET", "/", "10.1.2.3:1").Result())
+		refused(t, call(h, "GET", "/", "10.1.2.3:1").Result(), 429, shed.OverLimit)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,44 @@ func TestTheInnerPartChargesItsOwnCost(t *testing.T) {
 	if got := w.Header().Get("RateLimit"); !strings.HasPrefix(got, `"per-user";r=4`) {
 		t.Errorf("RateLimit %q", got)
 	}
+}
+
+// What is charged in front of authentication is not charged behind it, and the other way round, whatever is counted.
+func TestEachPartChargesItsOwnLimits(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		site, per, watching := bucket("site", 100), bucket("per-client", 100), bucket("watching", 0)
+		siteUp, up, siteDown, down := bucket("site-up", 100), bucket("up", 100), bucket("site-down", 100), bucket("down", 100)
+		site.Per, siteUp.Per, siteDown.Per, watching.Shadow = shed.Global, shed.Global, shed.Global, true
+		siteUp.Unit, up.Unit, siteDown.Unit, down.Unit = shed.RequestBytes, shed.RequestBytes, shed.ResponseBytes, shed.ResponseBytes
+		s := open(t, 1, limited(site, per, siteUp, up, siteDown, down, watching))
+		var user http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if !middleware.SetCost(r.Context(), 3) {
+				t.Error("a cost was not taken")
+			}
+			ok(w, r)
+		})
+		user = a.wrap(t, middleware.Config{Shedder: s, Principal: func(*http.Request) string { return "alice" }, Accounts: true}, user)
+		h := a.wrap(t, middleware.Config{Shedder: s, BeforeAuth: true, Accounts: true}, user)
+		var last http.Header
+		for _, length := range []int64{5, -1, 5} {
+			r := httptest.NewRequest("POST", "/", strings.NewReader("12345"))
+			r.ContentLength = length
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			allowed(t, w.Result())
+			last = w.Header()
+			if got := last.Get("Spillway-Shadow"); got != `"watching";reason=cost_too_large` {
+				t.Errorf("Spillway-Shadow: %q", got)
+			}
+		}
+		// The last request has been charged 1, 5 bytes up and a first one down when its fields were written.
+		for rule, want := range map[string]int64{"site": 93, "per-client": 93, "site-up": 85, "up": 85, "site-down": 95, "down": 95} {
+			if got := left(t, last, rule); got != want {
+				t.Errorf("%s: %d left, want %d", rule, got, want)
+			}
+		}
+	})
 }
 
 // A handler that gives up without a word when the body is cut has not succeeded.

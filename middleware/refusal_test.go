@@ -227,6 +227,7 @@ func TestPreflightsAreFreeAndNeverRefused(t *testing.T) {
 		refused(t, send(t, srv, "GET", "/"), 429, shed.OverLimit)
 		allowed(t, send(t, srv, "OPTIONS", "/", preflight...))
 		refused(t, send(t, srv, "OPTIONS", "/", preflight[:2]...), 429, shed.OverLimit) // not a preflight
+		refused(t, send(t, srv, "OPTIONS", "/", preflight[2:]...), 429, shed.OverLimit)
 		refused(t, send(t, srv, "GET", "/", preflight...), 429, shed.OverLimit)
 		if st := s.Status(); st.Admitted != 1 {
 			t.Errorf("%d requests are counted as admitted, want 1", st.Admitted)

@@ -67,6 +67,9 @@ func TestWhatTheWorkCameToIsSaidByTheHandler(t *testing.T) {
 			if v := r.URL.Query().Get("set"); v != "" && !middleware.SetCost(r.Context(), int64(len(v))) {
 				t.Error("a cost was not taken")
 			}
+			if r.URL.Query().Has("free") && !middleware.SetCost(r.Context(), 0) {
+				t.Error("no cost was not taken")
+			}
 			if middleware.SetCost(r.Context(), -1) {
 				t.Error("less than nothing is no cost")
 			}
@@ -78,7 +81,7 @@ func TestWhatTheWorkCameToIsSaidByTheHandler(t *testing.T) {
 			cost  int64
 		}{
 			{"", 10}, {"header=3", 3}, {"header=0", 0}, {"header=12", 12}, {"header=-1", 10}, {"header=x", 10}, {"header=1e3", 10},
-			{"header=99999999999999999999", 10}, {"header=7&header=2", 2}, {"set=xx", 2}, {"", 10},
+			{"header=99999999999999999999", 10}, {"header=7&header=2", 2}, {"set=xx", 2}, {"free", 0}, {"", 10},
 		} {
 			res := send(t, srv, "GET", "/reports?"+c.query)
 			allowed(t, res)
@@ -196,7 +199,8 @@ func TestTwoMiddlewaresAroundAuthenticationShareOneShedder(t *testing.T) {
 			}
 			inner.ServeHTTP(w, r)
 		})
-		srv := w.serve(t, w.wrap(t, middleware.Config{Shedder: s, BeforeAuth: true}, auth))
+		front := middleware.Config{Shedder: s, BeforeAuth: true}
+		srv := w.serve(t, w.wrap(t, front, w.wrap(t, front, auth)))
 		for i, left := range []string{`"per-user";r=1;t=3600`, `"per-user";r=0;t=3600`} {
 			res := send(t, srv, "GET", "/", "X-User", "alice")
 			allowed(t, res)

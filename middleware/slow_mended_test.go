@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -80,18 +81,58 @@ func TestTheHandlersOwnReadDeadlineHolds(t *testing.T) {
 	})
 }
 
-// Who asks first whether to send a body is answered before any of it comes.
+// Who asks first whether to send a body, or whether to go on in another protocol, is answered before any of it comes.
 func TestWhoAsksFirstIsAnsweredFirst(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a adapter) {
-		synctest.Test(t, func(t *testing.T) {
-			s := open(t, 1, nil)
-			h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusRequestEntityTooLarge) })
-			conn, start := piped(t, a.wrap(t, middleware.Config{Shedder: s}, h))(), time.Now()
-			go fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 60000\r\n\r\n")
-			if res := answered(t, conn); res.StatusCode != 413 || time.Since(start) != 0 {
-				t.Errorf("%s after %v", res.Status, time.Since(start))
-			}
+	for _, row := range []struct {
+		head   string
+		status int // 0 if the handler says nothing
+	}{
+		{"Expect: 100-continue", 413}, {"Expect: 100-continue", 0}, {"Connection: Upgrade\r\nUpgrade: tcp", 413},
+	} {
+		forEachAdapter(t, func(t *testing.T, a adapter) {
+			synctest.Test(t, func(t *testing.T) {
+				s := open(t, 1, nil)
+				h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					if row.status != 0 {
+						w.WriteHeader(row.status)
+					}
+				})
+				conn, start := piped(t, a.wrap(t, middleware.Config{Shedder: s}, h))(), time.Now()
+				go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: 60000\r\n\r\n", row.head)
+				if res := answered(t, conn); res.StatusCode != cmp.Or(row.status, 200) || time.Since(start) != 0 {
+					t.Errorf("%s: %s after %v", row.head, res.Status, time.Since(start))
+				}
+			})
 		})
+	}
+}
+
+// A connection that was taken over while a body was still to come is its new owner's: no deadline of ours ends it.
+func TestAConnectionThatIsTakenOverKeepsNoDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, 1, nil)
+		ended := make(chan error, 1)
+		h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			go func() {
+				_, err := io.Copy(io.Discard, conn)
+				ended <- err
+			}()
+		}))
+		conn := piped(t, h)()
+		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 40000\r\n\r\n%s", strings.Repeat("x", 20000))
+		time.Sleep(time.Minute)
+		if _, err := conn.Write([]byte("x")); err != nil {
+			t.Error(err)
+		}
+		conn.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }
 

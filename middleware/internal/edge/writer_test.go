@@ -128,10 +128,15 @@ func TestWriterCanDoExactlyWhatTheInnerOneCan(t *testing.T) {
 			want += "hijack "
 		}
 		if x, ok := w.(io.ReaderFrom); ok {
-			if n, _ := x.ReadFrom(nil); n != 7 {
-				t.Errorf("abilities %04b: ReadFrom returned %d", abilities, n)
+			rec.status = 0
+			if n, _ := x.ReadFrom(nil); n != 7 || rec.status != 200 {
+				t.Errorf("abilities %04b: ReadFrom returned %d, and the status is %d", abilities, n, rec.status)
 			}
 			want += "read "
+			rec.deaf = true
+			if n, _ := x.ReadFrom(strings.NewReader("late")); n != 4 { // and nothing is sent
+				t.Errorf("abilities %04b: ReadFrom returned %d after the answer", abilities, n)
+			}
 		}
 		if x, ok := w.(http.Pusher); ok {
 			_ = x.Push("", nil)
@@ -152,6 +157,30 @@ func TestWriterCanDoExactlyWhatTheInnerOneCan(t *testing.T) {
 		if w.(interface{ Unwrap() http.ResponseWriter }).Unwrap() != inner {
 			t.Errorf("abilities %04b: Unwrap leads elsewhere", abilities)
 		}
+	}
+}
+
+// failing is a writer that can do nothing.
+type failing struct{ bare }
+
+var errFailing = errors.New("failing")
+
+func (failing) Flush()                                       {}
+func (failing) FlushError() error                            { return errFailing }
+func (failing) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errFailing }
+func (failing) Push(string, *http.PushOptions) error         { return errFailing }
+
+func TestWhatFailsInTheInnerWriterFails(t *testing.T) {
+	rec := &recorder{route: unmatched}
+	w := record(failing{bare{httptest.NewRecorder()}}, rec)
+	if _, _, err := w.(http.Hijacker).Hijack(); err != errFailing || rec.hijacked {
+		t.Errorf("Hijack: %v, and the connection counts as taken over: %t", err, rec.hijacked)
+	}
+	if err := http.NewResponseController(w).Flush(); err != errFailing {
+		t.Errorf("Flush: %v", err)
+	}
+	if err := w.(http.Pusher).Push("", nil); err != errFailing {
+		t.Errorf("Push: %v", err)
 	}
 }
 
