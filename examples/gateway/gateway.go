@@ -116,6 +116,10 @@ func (g *gateway) load(o options) error {
 		if o.admin != "" { // then it makes no difference what the file says about that
 			c.Pumpkin.AdminListen = own.Pumpkin.AdminListen
 		}
+		if others, ok := withoutPrincipal(c.Shed.Clients.Identify); ok {
+			c.Shed.Clients.Identify = others
+			c.Warnings = append(c.Warnings, g.watch.Located(errNoPrincipal).Error())
+		}
 	}}
 	var err error
 	g.config, err = g.watch.Load()

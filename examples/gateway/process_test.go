@@ -194,6 +194,32 @@ func TestCheckSaysWhetherAFileIsInOrder(t *testing.T) {
 	}
 }
 
+// A file that serves several programs names principals first. The gateway has none and goes on with the other ways, and says so.
+func TestPrincipalBesideOtherWaysIsAWarning(t *testing.T) {
+	path := written(t, "limits: [{name: r, token_bucket: {capacity: 1, refill: 1/day}}]\nclients: {identify: [principal, api_key, ip]}\n")
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"-check", "-config", path}, &stdout, &stderr)
+	if warning := "warning: " + path + ":2: clients.identify lists principal, "; code != exitOK || !strings.HasPrefix(stderr.String(), warning) {
+		t.Errorf("exit %d, says %q", code, stderr.String())
+	}
+	p := started(t, "-upstream", upstream(t, func(http.ResponseWriter, *http.Request) {}), "-config", path)
+	for _, row := range []struct {
+		key  string
+		want int
+	}{{"ann", 200}, {"ann", 429}, {"bob", 200}} {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.addrs["proxy"]+"/", nil)
+		r.Header.Set("X-API-Key", row.key)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode != row.want {
+			t.Errorf("%s: %d, want %d", row.key, res.StatusCode, row.want)
+		}
+	}
+	p.ends()
+}
+
 func TestWhatCannotWorkIsSaidAtTheStart(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
