@@ -194,6 +194,23 @@ func TestCheckSaysWhetherAFileIsInOrder(t *testing.T) {
 	}
 }
 
+func TestCheckWarnsOfATokenFileThatIsOfNoUse(t *testing.T) {
+	path := written(t, "queue: {}\npumpkin: {admin: {token_file: none}}\n")
+	says := func(want string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), []string{"-check", "-config", path}, &stdout, &stderr); code != exitOK || !strings.HasPrefix(stderr.String(), want) || want == "" && stderr.Len() > 0 {
+			t.Errorf("exit %d, says %q, want %q", code, stderr.String(), want)
+		}
+	}
+	says("warning: " + path + ":2: pumpkin: admin token")
+	token := filepath.Join(filepath.Dir(path), "none")
+	writeFile(t, token, strings.Repeat("x", 31))
+	says("warning: " + path + ":2: pumpkin: admin token")
+	writeFile(t, token, strings.Repeat("x", 32))
+	says("")
+}
+
 // A file that serves several programs names principals first. The gateway has none and goes on with the other ways, and says so.
 func TestPrincipalBesideOtherWaysIsAWarning(t *testing.T) {
 	path := written(t, "limits: [{name: r, token_bucket: {capacity: 1, refill: 1/day}}]\nclients: {identify: [principal, api_key, ip]}\n")

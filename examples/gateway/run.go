@@ -123,6 +123,12 @@ func check(o options, stdout, stderr io.Writer) int {
 	for _, w := range g.config.Warnings {
 		fmt.Fprintln(stderr, "warning:", w)
 	}
+	// Where a file is checked its secrets need not be. Where it is used they must.
+	if banner := g.config.Pumpkin; banner.TokenFile != "" {
+		if _, _, err := pumpkin.AdminTokens(banner.TokenFile, ""); err != nil {
+			fmt.Fprintf(stderr, "warning: %s:%d: %v\n", o.config, banner.TokenFileLine, err)
+		}
+	}
 	if o.peers != "" {
 		if w := pinsOf(g.config.Shed).warning; w != "" {
 			fmt.Fprintln(stderr, "warning:", w)
