@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spillway-go/spillway/limits"
@@ -309,42 +310,59 @@ func startDemo(t *testing.T, glass string) (app, admin, token string) {
 	return
 }
 
-// TestTheAnswersOfTheDocumentsAreTheRealOnes asks what the README's first lines of code protect, once and until they refuse.
+// TestTheAnswersOfTheDocumentsAreTheRealOnes asks what the README's first lines of code protect, once and until they refuse; other pages
+// leave the limit per address out.
 func TestTheAnswersOfTheDocumentsAreTheRealOnes(t *testing.T) {
-	s, err := shed.New(shed.Config{
-		Limits: []shed.Limit{{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}}},
+	perClient := shed.Limit{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}}
+	perIP := shed.Limit{Name: "per-ip", Per: shed.PerIP, Rule: limits.TokenBucket{Capacity: 500, Refill: limits.PerSecond(100)}}
+	synctest.Test(t, func(t *testing.T) { // so that nothing refills meanwhile
+		first, refused := answers(t, perClient)
+		firstOfReadme, refusedOfReadme := answers(t, perClient, perIP)
+		for _, b := range blocks(t, "http") {
+			w := first
+			switch refusal := strings.HasPrefix(b.text, "HTTP/1.1 429"); {
+			case b.file == "README.md" && refusal:
+				w = refusedOfReadme
+			case b.file == "README.md":
+				w = firstOfReadme
+			case refusal:
+				w = refused
+			}
+			for line := range strings.Lines(b.text) {
+				line = strings.TrimSpace(line)
+				name, value, ok := strings.Cut(line, ": ")
+				if !ok {
+					if got := fmt.Sprintf("HTTP/1.1 %d %s", w.Code, http.StatusText(w.Code)); line != got {
+						t.Errorf("%s says %q, it is %q", b, line, got)
+					}
+					continue
+				}
+				if got := w.Header().Get(name); got != value {
+					t.Errorf("%s says %s: %s, it is %q", b, name, value, got)
+				}
+			}
+		}
 	})
+}
+
+// answers returns what a client sees first, and what it sees when it is refused.
+func answers(t *testing.T, all ...shed.Limit) (first, refused *httptest.ResponseRecorder) {
+	t.Helper()
+	s, err := shed.New(shed.Config{Limits: all})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	h := middleware.Shed(s)(http.NotFoundHandler())
-	first := httptest.NewRecorder()
-	h.ServeHTTP(first, httptest.NewRequest("GET", "/", nil))
-	var w *httptest.ResponseRecorder
 	for range 1000 {
-		w = httptest.NewRecorder()
-		if h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil)); w.Code == http.StatusTooManyRequests {
-			break
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil)); first == nil {
+			first = w
+		}
+		if w.Code == http.StatusTooManyRequests {
+			return first, w
 		}
 	}
-	for _, b := range blocks(t, "http") {
-		w := w
-		if !strings.HasPrefix(b.text, "HTTP/1.1 429") {
-			w = first
-		}
-		for line := range strings.Lines(b.text) {
-			line = strings.TrimSpace(line)
-			name, value, ok := strings.Cut(line, ": ")
-			if !ok {
-				if got := fmt.Sprintf("HTTP/1.1 %d %s", w.Code, http.StatusText(w.Code)); line != got {
-					t.Errorf("%s says %q, it is %q", b, line, got)
-				}
-				continue
-			}
-			if got := w.Header().Get(name); got != value {
-				t.Errorf("%s says %s: %s, it is %q", b, name, value, got)
-			}
-		}
-	}
+	t.Fatal("nothing is refused")
+	return nil, nil
 }

@@ -25,7 +25,7 @@ func main() {
 	s, err := shed.New(shed.Config{
 		Limits: []shed.Limit{
 			{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}},
-			{Name: "per-ip", Per: shed.PerIP, Rule: limits.TokenBucket{Capacity: 200, Refill: limits.PerSecond(50)}}, // whatever keys it sends
+			{Name: "per-ip", Per: shed.PerIP, Rule: limits.TokenBucket{Capacity: 500, Refill: limits.PerSecond(100)}}, // whatever keys it sends
 		},
 	})
 	if err != nil {
