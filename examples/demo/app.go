@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -28,12 +29,16 @@ type app struct {
 
 // routes makes the Echo app: the numbering of arrivals outermost, then Spillway, then the handlers. Protecting an app
 // is the one line with echomw.
-func (d *demo) routes() (*echo.Echo, error) {
+func (d *demo) routes(log *slog.Logger) (*echo.Echo, error) {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
+	if d.watch == nil { // without a file whoever makes up a key is a new client on purpose: the buttons do nothing else
+		log = slog.New(slog.DiscardHandler)
+	}
 	protect, err := echomw.Config{
 		Shedder: d.shedder,
 		Pumpkin: d.pumpkin,
+		Logger:  log,
 		// The demo knows no users, but a file that was written for an app with users is welcome.
 		Principal: func(echo.Context) string { return "" },
 		Skipper:   func(c echo.Context) bool { return c.Request().URL.Path == pumpkinPath },

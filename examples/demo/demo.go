@@ -129,7 +129,7 @@ func (d *demo) build(log *slog.Logger) (err error) {
 	if addr := d.public.Addr().String(); operate.Loopback(addr) {
 		d.controls = newControls(addr, d.pumpkin, log, load.Run)
 	}
-	app, err := d.routes()
+	app, err := d.routes(log)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (d *demo) greet(w io.Writer) {
 
   live page   %s/
   metrics     %[1]s/metrics
-  admin       %s/ for the person on call, %[2]s/items, %[2]s/debug/spillway
+  admin       %s/ for the person on call; also %[2]s/dashboard/ and %[2]s/debug/spillway
 `, app, admin)
 	token := "$" + pumpkin.TokenEnv
 	switch {
@@ -32,6 +32,8 @@ func (d *demo) greet(w io.Writer) {
 		fmt.Fprintf(w, "  token       from %s\n", pumpkin.TokenEnv)
 	}
 	fmt.Fprintf(w, `
+Each X-API-Key is a client of its own here, made up or not; without one it is the address.
+
 Try:
   curl -i %s/api/items
   curl -s --parallel --parallel-immediate -o /dev/null -w '%%{http_code} ' '%[1]s/api/items?[1-25]'; echo

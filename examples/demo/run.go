@@ -34,7 +34,7 @@ const usage = `usage: demo [-listen ADDR] [-admin ADDR] [-config FILE] [-tour]
 Serves an app that can do exactly 800 requests per second, protected by Spillway, with a live page.
 
   -listen ADDR   the app and the page; default 127.0.0.1:8080, with -tour a free port
-  -admin ADDR    the pumpkin's admin endpoints and /debug/spillway; default 127.0.0.1:9180 or what FILE says, with -tour
+  -admin ADDR    the pumpkin's admin endpoints, /dashboard/, /debug/spillway; default 127.0.0.1:9180 or what FILE says, with -tour
                  a free port
   -config FILE   a YAML file in place of the built-in rules, see examples/demo/spillway.yaml
   -tour          play the main scenarios, check them, and exit 0 if all is as it should be, else 1
