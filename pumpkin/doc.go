@@ -24,7 +24,7 @@
 //	  dismissible   false only when the operator says so
 //	  notice_rev    the rev at which what people see last changed; a longer TTL does not touch it
 //	  recover_spread seconds over which clients spread their return
-//	  features      name → {"off": share of clients from 0 to 1}; "*" is everything
+//	  features      name → {"off": share of clients from 0 to 1}; "*" is everything that is not exempt
 //
 // A client that remembers a dismissal keys it on epoch, id and notice_rev: revs begin again with a new epoch.
 //

@@ -7,7 +7,7 @@ import (
 
 // FeatureOff reports whether feature is off for client, with the banner's words in the default language and how long to
 // stay away. It is what the document tells clients, enforced: shed.Features for a shedder. It takes no lock and allocates
-// nothing. The empty feature is never off; the empty client is one client like any other.
+// nothing. Everything is off when an item says so of it; the empty feature never is; the empty client is one client like any other.
 //
 // A client's place in a share depends on the feature, the client and the epoch: it is the same on every request and every
 // instance of that epoch, and a client that is off stays off while the share grows. Where several items hold the feature,

@@ -1,6 +1,7 @@
 package shed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -53,15 +54,16 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 
 // switchedOff refuses what asks for a feature that is switched off.
 func (s *Shedder) switchedOff(ctx context.Context, route *route, client string) error {
-	if route.Feature == "" || s.features == nil {
+	if s.features == nil {
 		return nil
 	}
-	words, after, off := s.features.FeatureOff(route.Feature, client)
+	feature := cmp.Or(route.Feature, everything)
+	words, after, off := s.features.FeatureOff(feature, client)
 	if !off {
 		return nil
 	}
 	return s.refuse(ctx, route, 0, &Rejection{
-		Reason: FeatureOff, Route: route.Name, RetryAfter: after, Feature: route.Feature, Words: words,
+		Reason: FeatureOff, Route: route.Name, RetryAfter: after, Feature: feature, Words: words,
 	})
 }
 

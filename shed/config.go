@@ -116,7 +116,7 @@ type Route struct {
 	// deadline, its context's, holds as well, whichever is sooner. Who could not be answered in time is refused instead of
 	// being served for nobody; work that runs is not ended.
 	Deadline time.Duration
-	// Feature is the name under which the pumpkin can switch the route off; empty means that it cannot.
+	// Feature is the name under which the pumpkin can switch the route off; empty means that only the switch for everything does.
 	Feature string
 	// LongLived, if above 0, gives streams and upgrades their own budget: that many at once, outside the adaptive limit.
 	LongLived int
@@ -179,9 +179,13 @@ type Queue struct {
 
 // Features tells which features are switched off; pumpkin.Pumpkin is one. The zero answer is "on".
 type Features interface {
-	// FeatureOff reports whether feature is off for client, with the banner's words and how long to stay away.
+	// FeatureOff reports whether feature is off for client, with the banner's words and how long to stay away. Of a route without
+	// a feature it is asked about "*", which is off when everything is.
 	FeatureOff(feature, client string) (words string, retryAfter time.Duration, off bool)
 }
+
+// everything is the feature of routes that have none of their own.
+const everything = "*"
 
 // knower is a Features that wants to know which ones routes have, to warn about others.
 type knower interface {

@@ -298,6 +298,29 @@ func TestAFeatureThatIsOffIsRefusedInTheBannersWords(t *testing.T) {
 	admitted(t, s, Request{Client: "a", Route: "report"}).Done(Success) // and the refusal cost no quota
 }
 
+// allOff is a Features with the one big switch.
+type allOff struct{ off atomic.Bool }
+
+func (a *allOff) FeatureOff(feature, _ string) (string, time.Duration, bool) {
+	return "We are down.", 15 * time.Second, a.off.Load() && (feature == "*" || feature == "reports")
+}
+
+func TestWhenEverythingIsOffSoAreRoutesWithoutAFeature(t *testing.T) {
+	board := &allOff{}
+	cfg := fixed(10, Queue{})
+	cfg.Features = board
+	cfg.Routes = []Route{{Name: "report", Feature: "reports"}, {Name: "items"}, {Name: "probes", Exempt: true}}
+	s := open(t, cfg)
+	admitted(t, s, Request{Client: "a", Route: "items"}).Done(Success)
+	board.off.Store(true)
+	for route, feature := range map[string]string{"report": "reports", "items": "*", "": "*"} {
+		if r := refused(t, s, Request{Client: "a", Route: route}, FeatureOff); r.Feature != feature || r.Words != "We are down." || r.RetryAfter != 15*time.Second {
+			t.Errorf("route %q: %+v", route, r)
+		}
+	}
+	admitted(t, s, Request{Client: "a", Route: "probes"}).Done(Success)
+}
+
 func TestNobodyIsNotAClient(t *testing.T) {
 	cfg := fixed(10, Queue{})
 	global := bucket("site", 2, 1)

@@ -193,6 +193,36 @@ func TestAFeatureThatIsOffIsRefusedHere(t *testing.T) {
 	}
 }
 
+// The big switch is for all, also where the file names no feature.
+func TestTheBigSwitchRefusesWhatHasNoFeature(t *testing.T) {
+	back := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	g := inFront(t, back, "routes: [{name: items, match: /items}, {name: probes, match: /healthz, exempt: true}]")
+	mode := func(method, body string, want int) {
+		t.Helper()
+		r := request(t, method, g.url("admin", "/mode"), body, "Authorization", "Bearer "+strings.Repeat("t", 32), "Content-Type", "application/json")
+		if res, body := asked(t, r); res.StatusCode != want {
+			t.Fatalf("%d %s", res.StatusCode, body)
+		}
+	}
+	mode("PUT", `{"on":true,"template":"site-down","ttl":"30m","reason":"test"}`, 200)
+	for _, path := range []string{"/items", "/anything"} {
+		res, body := get(t, g.url("proxy", path))
+		if res.StatusCode != 503 || res.Header.Get("Pumpkin-Feature") != "*" || res.Header.Get("Retry-After") == "" ||
+			!strings.Contains(body, "We are down at the moment.") || !strings.Contains(body, `"feature_off"`) {
+			t.Errorf("%s: %d %v %s", path, res.StatusCode, res.Header, body)
+		}
+	}
+	for _, path := range []string{"/healthz", pumpkinPath} {
+		if res, _ := get(t, g.url("proxy", path)); res.StatusCode != 200 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+	mode("DELETE", "", 204)
+	if res, _ := get(t, g.url("proxy", "/items")); res.StatusCode != 200 {
+		t.Errorf("afterwards %d", res.StatusCode)
+	}
+}
+
 // An event stream comes through as it is written, holds no place under the limit, and ends properly when the gateway stops.
 // The last resort is there without a word in a file: PUMPKIN_FILE.
 func TestTheEnvironmentNamesABreakGlassFile(t *testing.T) {
