@@ -129,15 +129,22 @@ func (c *controls) close() {
 	c.wg.Wait()
 }
 
-// toggle raises or lowers the demo's pumpkin item.
+// toggle raises or lowers the demo's pumpkin item: as the form says, and without one the other way than it is.
 func (c *controls) toggle(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
-	on, err := strconv.ParseBool(r.PostFormValue("on"))
-	if err != nil {
-		problem(w, http.StatusBadRequest, "Send on=true or on=false as a form.")
-		return
+	var on bool
+	var err error
+	if r.ContentLength == 0 {
+		var was bool
+		was, err = c.pumpkin.Clear("page", demoItem)
+		on = !was
+	} else {
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
+		if on, err = strconv.ParseBool(r.PostFormValue("on")); err != nil {
+			problem(w, http.StatusBadRequest, "Send on=true or on=false as a form, or nothing for the other way.")
+			return
+		}
 	}
-	if on {
+	if on && err == nil {
 		err = c.pumpkin.Put("page", demoItem, pumpkin.Entry{
 			Severity: pumpkin.Major,
 			Message: map[string]string{
@@ -149,7 +156,7 @@ func (c *controls) toggle(w http.ResponseWriter, r *http.Request) {
 			TTL:      15 * time.Minute,
 			Reason:   "the button on the demo's page",
 		})
-	} else {
+	} else if err == nil {
 		_, err = c.pumpkin.Clear("page", demoItem)
 	}
 	if err != nil {

@@ -84,10 +84,12 @@ func TestThePumpkinButtonSwitchesReportsOffAndOn(t *testing.T) {
 		{"on=true", http.StatusNoContent, true},
 		{"on=true", http.StatusNoContent, true},
 		{"on=perhaps", http.StatusBadRequest, true},
-		{"", http.StatusBadRequest, true},
+		{"of=false", http.StatusBadRequest, true},
 		{"on=" + strings.Repeat("x", 2000), http.StatusBadRequest, true},
 		{"on=false", http.StatusNoContent, false},
 		{"on=false", http.StatusNoContent, false},
+		{"", http.StatusNoContent, true},
+		{"", http.StatusNoContent, false},
 	} {
 		w := press(c, "pumpkin", step.body, nil)
 		words, _, off := c.pumpkin.FeatureOff(featureReports, "")
