@@ -67,7 +67,7 @@ func TestEachPartChargesItsOwnLimits(t *testing.T) {
 			}
 			ok(w, r)
 		})
-		user = a.wrap(t, middleware.Config{Shedder: s, Principal: func(*http.Request) string { return "alice" }, Accounts: true}, user)
+		user = a.wrap(t, middleware.Config{Shedder: s, Principal: func(*http.Request) string { return "" }, Accounts: true}, user)
 		h := a.wrap(t, middleware.Config{Shedder: s, BeforeAuth: true, Accounts: true}, user)
 		var last http.Header
 		for _, length := range []int64{5, -1, 5} {
@@ -103,5 +103,7 @@ func TestSilenceAboutABodyThatWasCutIsNoSuccess(t *testing.T) {
 		if took := time.Since(start); took != 5*time.Second {
 			t.Errorf("after %v", took)
 		}
+		synctest.Wait()
+		atRest(t, s, map[string]int64{"ignored": 1})
 	})
 }

@@ -25,7 +25,8 @@ func TestPeopleGetAPageAndProgramsADocument(t *testing.T) {
 		plain := send(t, srv, "GET", "/")
 		refused(t, plain, 429, shed.OverLimit)
 		for accept, page := range map[string]bool{
-			browser: true, "text/html": true, "application/json, text/html": true, "TEXT/HTML; charset=utf-8": true, "application/json;q=0.5, text/html;q=0.9": true,
+			browser: true, "text/html": true, "application/xhtml+xml": true, "text/html;q=1": true, "text/html;q=1.1": false, "text/html;level=1;q=0": false,
+			"application/json, text/html": true, "TEXT/HTML; charset=utf-8": true, "application/json;q=0.5, text/html;q=0.9": true,
 			"*/*": false, "text/*": false, "text/html;q=0": false, "text/html;q=x": false, "text/html;q=-1": false, "text/html;q=NaN": false,
 			"application/json, text/html;q=0.9": false, "application/problem+json;q=0.9, text/html;q=0.8": false, "text/plain": false,
 			strings.Repeat("a/b,", 300) + "text/html": false,

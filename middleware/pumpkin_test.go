@@ -64,6 +64,16 @@ func TestPagesOfOtherOriginsCanReadThatAFeatureIsOff(t *testing.T) {
 			if res.StatusCode != 200 || res.Header.Get(allow) != "" || res.Header.Get(expose) != "Pumpkin-Rev" || res.Header.Get("Pumpkin-Rev") != p.Rev() {
 				t.Errorf("%d %v", res.StatusCode, res.Header)
 			}
+			// What layers further out have said stays, and is not said twice.
+			varying := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Vary", "Accept-Encoding, origin")
+				w.Header().Set(expose, "X-Own")
+				h.ServeHTTP(w, r)
+			})
+			res = call(varying, "GET", "/search", "192.0.2.1:1", "Origin", "https://app.example").Result()
+			if got := res.Header.Values("Vary"); len(got) != 1 || res.Header.Values(expose)[0] != "X-Own" || len(res.Header.Values(expose)) < 2 {
+				t.Errorf("Vary %q, %s %q", got, expose, res.Header.Values(expose))
+			}
 			// A layer further out that has decided already is not overruled.
 			outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set(allow, "https://only.example")

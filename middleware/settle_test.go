@@ -93,6 +93,10 @@ func TestWhatTheWorkCameToIsSaidByTheHandler(t *testing.T) {
 			}
 			want -= c.cost
 		}
+		send(t, srv, "GET", "/?set=xxxx")
+		if got := left(t, send(t, srv, "GET", "/").Header, "per-client"); got != want-5 {
+			t.Errorf("on another route: %d left, want %d", got, want-5)
+		}
 		if res := send(t, srv, "GET", "/?header=5"); res.Header.Get("X-Report-Cost") != "5" {
 			t.Error("the field of another route was taken away")
 		}

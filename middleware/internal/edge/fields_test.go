@@ -2,8 +2,10 @@ package edge
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dunglas/httpsfv"
@@ -92,7 +94,10 @@ func TestNothingOutOfRangeIsSent(t *testing.T) {
 			t.Errorf("%d is sent as %s, want %s", n, got, want)
 		}
 	}
-	parsed(t, []string{string(appendInteger(append(appendString(nil, "ü\x00\n"), ";q="...), 1))})
+	mended := string(appendInteger(append(appendString(nil, "aü\x00\n"), ";q="...), 1))
+	if parsed(t, []string{mended}); mended != `"a????";q=1` {
+		t.Error(mended)
+	}
 }
 
 func TestFieldsSayWhatTheRulesSaid(t *testing.T) {
@@ -114,6 +119,7 @@ func TestFieldsSayWhatTheRulesSaid(t *testing.T) {
 			`"per-client";q=20;w=4, "si\"te\\, all";q=1000;w=1`, `"per-client";r=19;t=1, "si\"te\\, all";r=999;t=1`},
 		{"refused: t is the wait, of those that refused only", decide(t, 3, 1, hourly, perClient), true,
 			`"hourly";q=2;w=7200, "per-client";q=20;w=4`, `"hourly";r=0;t=3600, "per-client";r=18`},
+		{"nothing is ever allowed: no window", decide(t, 1, 1, policy(t, "none", 0, limits.PerSecond(1))), true, `"none";q=0`, `"none";r=0`},
 		{"refused for ever: no time", decide(t, 1, 21, perClient), true,
 			`"per-client";q=20;w=4`, `"per-client";r=20`},
 		{"refused, though some is left", decide(t, 3, 8, perClient), true,
@@ -207,4 +213,78 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	if n := len(r.all()); n > maxReady {
 		t.Errorf("%d values are kept, at most %d may", n, maxReady)
 	}
+}
+
+// Numbers that have the same place are not taken for one another.
+func TestWhatIsRememberedIsNotMixedUp(t *testing.T) {
+	var s spellings
+	s.keep(1, 2, "one two")
+	for _, other := range [][2]int64{{2, 1}, {1, 2 + int64(len(s))}, {1 + int64(len(s)), 2}} {
+		if text, ok := s.find(other[0], other[1]); ok {
+			t.Errorf("%v is spelled %q", other, text)
+		}
+	}
+	if text, ok := s.find(1, 2); !ok || text != "one two" {
+		t.Errorf("%q, %v", text, ok)
+	}
+}
+
+func TestFieldsFromBeforeTheDraftAreThoseOfTheTightestRule(t *testing.T) {
+	small, large := policy(t, "small", 10, limits.PerSecond(1)), policy(t, "large", 1000, limits.PerSecond(1))
+	left := func(p *limits.Policy, remaining int64) limits.Verdict {
+		return limits.Verdict{Policy: p, Remaining: remaining, Reason: limits.Allowed}
+	}
+	refuses := func(p *limits.Policy, reason limits.Reason, wait time.Duration) limits.Verdict {
+		return limits.Verdict{Policy: p, Reason: reason, RetryAfter: wait}
+	}
+	const before, stays, replaced = "X-Ratelimit-Remaining", "outer", "10"
+	for _, row := range []struct {
+		verdicts []limits.Verdict
+		refused  bool
+		before   []string // what a limiter further out has said is left
+		limit    string
+	}{
+		{[]limits.Verdict{left(small, 5), left(large, 400)}, false, nil, "1000"},
+		{[]limits.Verdict{left(small, 5), left(large, 600)}, false, nil, "10"},
+		{[]limits.Verdict{left(small, 5), left(large, 500)}, false, nil, "10"},
+		{[]limits.Verdict{left(small, 0), refuses(large, limits.OverLimit, time.Second)}, true, nil, "1000"},
+		{[]limits.Verdict{refuses(small, limits.OverLimit, time.Second), left(large, 0)}, true, nil, "10"},
+		{[]limits.Verdict{refuses(small, limits.OverLimit, time.Second), refuses(large, limits.OverLimit, time.Minute)}, true, nil, "1000"},
+		{[]limits.Verdict{refuses(small, limits.OverLimit, time.Minute), refuses(large, limits.OverLimit, time.Second)}, true, nil, "10"},
+		{[]limits.Verdict{refuses(small, limits.OverLimit, time.Minute), refuses(large, limits.CostTooLarge, 0)}, true, nil, "1000"},
+		{[]limits.Verdict{left(small, 5)}, false, []string{"4"}, stays},
+		{[]limits.Verdict{left(small, 5)}, false, []string{"5"}, replaced},
+		{[]limits.Verdict{left(small, 5)}, false, []string{"few"}, replaced},
+		{[]limits.Verdict{left(small, 5)}, false, []string{"1", "2"}, replaced},
+		{[]limits.Verdict{refuses(small, limits.OverLimit, time.Second)}, true, []string{"-1"}, replaced},
+	} {
+		h := http.Header{}
+		if row.before != nil {
+			h["X-Ratelimit-Limit"], h[before] = []string{stays}, row.before
+		}
+		XRateLimitDelta.set(h, row.verdicts, row.refused)
+		if got := h["X-Ratelimit-Limit"]; len(got) != 1 || got[0] != row.limit {
+			t.Errorf("%+v, refused %t, after %q: limit %q, want %s", row.verdicts, row.refused, row.before, got, row.limit)
+		}
+	}
+}
+
+// A reset is never told too early, whatever fraction of a second it is now.
+func TestResetsAreRoundedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now().Unix() // a whole second
+		time.Sleep(300 * time.Millisecond)
+		for reset, want := range map[time.Duration]int64{
+			0: 1, 1: 1, 700 * time.Millisecond: 1, 700*time.Millisecond + 1: 2, 1700 * time.Millisecond: 2, 1700*time.Millisecond + 1: 3,
+		} {
+			for _, v := range []limits.Verdict{{ResetAfter: reset}, {RetryAfter: reset}} {
+				h := http.Header{}
+				v.Policy = policy(t, "a", 10, limits.PerSecond(1))
+				XRateLimitEpoch.set(h, []limits.Verdict{v}, false)
+				if got := h.Get("X-RateLimit-Reset"); got != strconv.FormatInt(began+want, 10) {
+					t.Errorf("in %v: reset %s, want %d", reset, got, began+want)
+				}
+			}
+		}
+	})
 }

@@ -40,19 +40,22 @@ func TestEveryReasonHasItsStatusAndWords(t *testing.T) {
 		wait   string // Retry-After for a wait of 1.2 s
 		typ    string
 		says   string
+		title  string // of the page
+		page   string
 	}{
-		{shed.OverLimit, 429, "2", typeQuota, `"writes"`},
-		{shed.InFlight, 429, "2", typeQuota, `"writes"`},
-		{shed.CostTooLarge, 429, "", typeQuota, "Waiting does not help"},
-		{shed.NoIdentity, 403, "", typeStatus, "X-API-Key"},
-		{shed.FeatureOff, 503, "2", typeReduced, "switched off"},
-		{shed.Overloaded, 503, "2", typeReduced, "Retry-After"},
-		{shed.QueueFull, 503, "2", typeReduced, "Retry-After"},
-		{shed.WaitExpired, 503, "2", typeReduced, "Retry-After"},
-		{shed.Displaced, 503, "2", typeReduced, "Retry-After"},
-		{shed.Deadline, 503, "2", typeReduced, "deadline"},
-		{shed.StoreUnavailable, 503, "2", typeReduced, "quotas"},
-		{Closed, 503, "2", typeReduced, "shutting down"},
+		{shed.OverLimit, 429, "2", typeQuota, `"writes"`, "Too many requests", "more often"},
+		{shed.InFlight, 429, "2", typeQuota, `"writes"`, "Too many requests", "still running"},
+		{shed.CostTooLarge, 429, "", typeQuota, "Waiting does not help", "Too much at once", "Waiting does not help"},
+		{shed.NoIdentity, 403, "", typeStatus, "X-API-Key", "Access denied", "who is asking"},
+		{shed.BodyTooSlow, 408, "", typeStatus, "too slowly", "Not received", "in time"},
+		{shed.FeatureOff, 503, "2", typeReduced, "switched off", "Not available", "switched off"},
+		{shed.Overloaded, 503, "2", typeReduced, "Retry-After", "The service is busy", "more to do"},
+		{shed.QueueFull, 503, "2", typeReduced, "Retry-After", "The service is busy", "more to do"},
+		{shed.WaitExpired, 503, "2", typeReduced, "Retry-After", "The service is busy", "more to do"},
+		{shed.Displaced, 503, "2", typeReduced, "Retry-After", "The service is busy", "more to do"},
+		{shed.Deadline, 503, "2", typeReduced, "deadline", "The service is busy", "more to do"},
+		{shed.StoreUnavailable, 503, "2", typeReduced, "quotas", "The service is busy", "more to do"},
+		{Closed, 503, "2", typeReduced, "shutting down", "The service is busy", "more to do"},
 	} {
 		w := refusing(edgeWithFields(), &shed.Rejection{Reason: row.reason, Rule: "writes", RetryAfter: 1200 * time.Millisecond})
 		p := document(t, w.Body.Bytes())
@@ -64,6 +67,11 @@ func TestEveryReasonHasItsStatusAndWords(t *testing.T) {
 		}
 		if p.Reason != row.reason || p.Type != row.typ || p.Title == "" || !strings.Contains(p.Detail, row.says) {
 			t.Errorf("%s: %+v", row.reason, p)
+		}
+		wait := "Try again in " + row.wait + " seconds."
+		if page := newPage(p).with(row.wait); !strings.Contains(page, "<h1>"+row.title) || !strings.Contains(page, row.page) ||
+			strings.Contains(page, wait) != (row.wait != "") || strings.Contains(page, "Try again in 0") {
+			t.Errorf("%s: the page is\n%s", row.reason, page)
 		}
 		if (row.status == 429) != (len(p.ViolatedPolicies) == 1 && p.ViolatedPolicies[0] == "writes") {
 			t.Errorf("%s: violated policies %v", row.reason, p.ViolatedPolicies)
@@ -109,6 +117,39 @@ func TestRefusalNamesAllRulesThatRefusedAndWaitsForTheSlowest(t *testing.T) {
 	}
 	if got := w.Header().Get("Retry-After"); got != "3600" {
 		t.Errorf("Retry-After %q", got)
+	}
+}
+
+// Documents are remembered; each refusal names those that refused this time.
+func TestRefusalsByTheSameRuleBesideOthersAreToldApart(t *testing.T) {
+	hourly, fast := policy(t, "hourly", 1, limits.Rate{Amount: 1, Per: time.Hour}), policy(t, "fast", 1, limits.PerSecond(1))
+	wide := policy(t, "wide", 100, limits.PerSecond(1))
+	e := edgeWithFields()
+	for _, row := range []struct {
+		policies []*limits.Policy
+		want     string
+	}{{[]*limits.Policy{fast, hourly}, "fast hourly"}, {[]*limits.Policy{wide, hourly}, "hourly"}, {[]*limits.Policy{hourly}, "hourly"}} {
+		p := document(t, refusing(e, &shed.Rejection{Reason: shed.OverLimit, Rule: "hourly", Verdicts: decide(t, 2, 1, row.policies...)}).Body.Bytes())
+		if got := strings.Join(p.ViolatedPolicies, " "); got != row.want {
+			t.Errorf("violated policies: %q, want %q", got, row.want)
+		}
+	}
+}
+
+func TestWhoHasGoneAwayIsAnsweredNothing(t *testing.T) {
+	if w := refusing(edgeWithFields(), nil); w.Code != StatusGone || w.Body.Len() != 0 || len(w.Header()) != 0 {
+		t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
+	}
+}
+
+func TestAPageSaysWaitsAsPeopleDo(t *testing.T) {
+	for seconds, want := range map[int64]string{
+		1: "1 second", 2: "2 seconds", 119: "119 seconds", 120: "2 minutes", 121: "3 minutes", 7199: "120 minutes", 7200: "2 hours",
+		7201: "3 hours", 172_799: "48 hours", 172_800: "2 days", 172_801: "3 days", 9_223_372_037: "106752 days",
+	} {
+		if got := span(seconds); got != want {
+			t.Errorf("%d seconds are %q, want %q", seconds, got, want)
+		}
 	}
 }
 

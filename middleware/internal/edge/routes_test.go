@@ -65,6 +65,9 @@ func TestAPathThatCanBeReadInTwoWays(t *testing.T) {
 		{Name: "project", Match: "/projects/{id}/files"},
 		{Name: "a-long-name", Match: "/reports-of-long-ago/"},
 		{Name: "home", Match: "/home/{rest...}"},
+		{Name: "icon", Match: "/icons/{name}", Exempt: true},
+		{Name: "icons", Match: "/icons/a/"},
+		{Name: "exactly", Match: "/exactly/{$}"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +105,9 @@ func TestAPathThatCanBeReadInTwoWays(t *testing.T) {
 		{"/%61ssets/a.png", "assets"}, // no other path, only written oddly
 		{"/orders/%C3%A9;", "orders"},
 		{"/nowhere;/x%2fy", ""},
+		{"/icons/a%2Fb", "icons"}, // exempt in one reading only, though that pattern says more
+		{"/exactly%2f", "exactly"},
+		{"/x;/../exactly%2f", "exactly"},
 	} {
 		if got := table.find(httptest.NewRequest("GET", row.target, nil)).name; got != row.want {
 			t.Errorf("%s is on route %q, want %q", row.target, got, row.want)

@@ -242,6 +242,7 @@ func TestOutcomes(t *testing.T) {
 		{"200", "GET", nil, send(200), 0, shed.Success},
 		{"nothing sent is 200", "GET", nil, nothing, 0, shed.Success},
 		{"404", "GET", nil, send(404), 0, shed.Success},
+		{"a client that left, as nginx says it", "GET", nil, send(499), 0, shed.Success},
 		{"a bug", "GET", nil, send(500), 0, shed.Ignored},
 		{"a proxy without its backend", "GET", nil, send(502), 0, shed.Ignored},
 		{"overloaded behind", "GET", nil, send(503), 0, shed.Dropped},
@@ -258,6 +259,7 @@ func TestOutcomes(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 			w.WriteHeader(200)
 		}, 0, shed.Ignored},
+		{"an event stream without a byte", "GET", nil, func(w http.ResponseWriter) { w.Header().Set("Content-Type", "text/event-stream") }, 0, shed.Ignored},
 	} {
 		r := httptest.NewRequest(row.method, "/", nil)
 		if row.ctx != nil {
@@ -267,7 +269,13 @@ func TestOutcomes(t *testing.T) {
 		rec := &recorder{route: unmatched}
 		w := record(httptest.NewRecorder(), rec)
 		row.handler(w)
-		if got := (&Edge{classify: Classify}).outcome(r, rec, row.status); got != row.want {
+		classify := func(r *http.Request, status int) shed.Outcome {
+			if status < 200 {
+				t.Errorf("%s: the status to classify is %d", row.why, status)
+			}
+			return Classify(r, status)
+		}
+		if got := (&Edge{classify: classify}).outcome(r, rec, row.status); got != row.want {
 			t.Errorf("%s: %v, want %v", row.why, got, row.want)
 		}
 	}
