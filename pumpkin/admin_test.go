@@ -191,6 +191,10 @@ func TestHostileBodiesAreRefusedAndChangeNothing(t *testing.T) {
 		{"start as a number", body(`,"starts_at":1893456000`), 422, InvalidField},
 		{"over already", body(`,"starts_at":"2001-01-01T00:00:00Z"`), 422, InvalidField},
 		{"origin is not said", body(`,"origin":"auto"`), 422, UnknownField},
+		{"id of another", body(`,"id":"y"`), 422, InvalidField},
+		{"id as a number", body(`,"id":7`), 422, InvalidField},
+		{"notice_rev as text", body(`,"notice_rev":"7"`), 422, InvalidField},
+		{"notice_rev below 0", body(`,"notice_rev":-7`), 422, InvalidField},
 		{"nested", strings.Repeat("[", 8000) + strings.Repeat("]", 8000), 422, InvalidField},
 		{"cut off", `{"severity":"minor",`, 400, MalformedJSON},
 		{"two values", body("") + body(""), 400, MalformedJSON},
@@ -228,6 +232,15 @@ func TestWhatIsJustAllowedIsAccepted(t *testing.T) {
 		})
 	}
 	answers(t, call(p, "PUT", "/items/x?confirm=all", body(`,"features":{"*":{"off":1}}`)), 200, "")
+	var shown struct{ Items []json.RawMessage }
+	if err := json.Unmarshal(poll(p, "GET").Body.Bytes(), &shown); err != nil || len(shown.Items) != 1 {
+		t.Fatalf("%s, %v", poll(p, "GET").Body, err)
+	}
+	again := strings.Replace(string(shown.Items[0]), "{", `{"ttl":"2h","reason":"longer",`, 1) // as it was read
+	w := call(p, "PUT", "/items/x?confirm=all", again)
+	if answers(t, w, 200, ""); !strings.Contains(w.Body.String(), `"changed":false`) {
+		t.Errorf("what was read and put again is something else: %s", w.Body)
+	}
 	for _, id := range []string{".x", "-", "a%2Fb", "%00", "ä", strings.Repeat("x", 65), "a%20b"} {
 		answers(t, call(p, "PUT", "/items/"+id, body("")), 422, InvalidField)
 		answers(t, call(p, "DELETE", "/items/"+id, ""), 204, "")

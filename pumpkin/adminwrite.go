@@ -14,7 +14,7 @@ import (
 // servePut replaces an item, or shows what the document would be.
 func (p *Pumpkin) servePut(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	e, query, err := readPut(w, r)
+	e, query, err := readPut(w, r, id)
 	if err != nil {
 		return p.auditRefusal(r, "put", id, err)
 	}
@@ -29,8 +29,8 @@ func (p *Pumpkin) servePut(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readPut reads what a PUT of an item says.
-func readPut(w http.ResponseWriter, r *http.Request) (Entry, map[string]bool, error) {
+// readPut reads what a PUT of the item id says.
+func readPut(w http.ResponseWriter, r *http.Request, id string) (Entry, map[string]bool, error) {
 	query, err := readQuery(r, "dry_run", "confirm")
 	if err != nil {
 		return Entry{}, nil, err
@@ -39,7 +39,7 @@ func readPut(w http.ResponseWriter, r *http.Request) (Entry, map[string]bool, er
 	if err != nil {
 		return Entry{}, nil, err
 	}
-	e, err := parseEntry(body)
+	e, err := parseEntry(body, id)
 	if err != nil {
 		return Entry{}, nil, err
 	}

@@ -47,7 +47,7 @@ func step(t *testing.T, b board, line string) (board, string) {
 		b = b.clear(now, words[2])
 		return b, sketch(b)
 	case words[1] == "put" && len(words) == 4:
-		e, err := parseEntry([]byte(words[3]))
+		e, err := parseEntry([]byte(words[3]), words[2])
 		if err == nil {
 			b, err = b.put(now, words[2], e)
 		}
@@ -241,7 +241,7 @@ func FuzzAdminBody(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := parseEntry(data)
+		e, err := parseEntry(data, "x")
 		b := newBoard(testEpoch, "en", 15, 60)
 		var next board
 		if err == nil {

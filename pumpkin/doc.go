@@ -68,6 +68,8 @@
 //	reason     why, for the audit trail; required, never public
 //	ticket     optional, never public
 //
+// Its id and notice_rev may be there as they are in the document, so that an item can be put as it was read; they decide nothing.
+//
 // An answer has a warning where the item names a feature that no route of this process has ([Pumpkin.KnowFeatures]).
 //
 // ?dry_run=1 changes nothing and answers with the document that would result. Features that include "*" need ?confirm=all

@@ -13,11 +13,39 @@ import (
 // maxBody is how much a PUT may send, in bytes.
 const maxBody = 16 << 10
 
-// parseEntry reads the body of a PUT of an item. The error is a *Refusal.
-func parseEntry(body []byte) (Entry, error) {
+// parseEntry reads the body of a PUT of the item id. The error is a *Refusal.
+func parseEntry(body []byte, id string) (Entry, error) {
 	var e Entry
-	err := eachField(body, func(name string, raw json.RawMessage) error { return e.setField(name, raw) })
+	err := eachField(body, func(name string, raw json.RawMessage) error {
+		if known, err := checkGiven(name, raw, id); known {
+			return err
+		}
+		return e.setField(name, raw)
+	})
 	return e, err
+}
+
+// checkGiven checks the fields that an item has in the document and that a PUT does not decide, so that an item can be put as it was
+// read: the id is that of the path, and the notice_rev is counted here.
+func checkGiven(name string, raw json.RawMessage, id string) (known bool, err error) {
+	switch name {
+	case "id":
+		var given string
+		if err := json.Unmarshal(raw, &given); err != nil {
+			return true, wrongType(name, err)
+		}
+		if given != id {
+			return true, refuse(InvalidField, "id: is not that of the path; leave the field out")
+		}
+	case "notice_rev":
+		var given uint64
+		if err := json.Unmarshal(raw, &given); err != nil {
+			return true, wrongType(name, err)
+		}
+	default:
+		return false, nil
+	}
+	return true, nil
 }
 
 // eachField reads a body as one JSON object and passes its fields to set. It is stricter than encoding/json, which takes the
