@@ -36,17 +36,21 @@ func (s *Shedder) Admit(ctx context.Context, req Request) (Permit, error) {
 			return Permit{}, err
 		}
 	}
-	if req.Await == nil {
-		if p, ok := s.admitAtOnce(ctx, route); ok {
-			return p, nil
-		}
+	if req.Await == nil && s.idle(ctx, route) {
+		return s.admitAtOnce(ctx, route, &req)
 	}
+	return s.admitInSteps(ctx, route, &req)
+}
+
+// admitInSteps is the way of whoever admitAtOnce is not for: it may wait, and may be refused before anything is charged.
+func (s *Shedder) admitInSteps(ctx context.Context, route *route, req *Request) (Permit, error) {
 	v := s.visits.Get().(*visit)
-	v.begin(ctx, route, &req)
+	v.begin(ctx, route, req)
 	var p Permit
 	err := v.look() // first, for a refusal has to be cheap
 	if err == nil {
-		p, err = v.admit(&req)
+		var decision limits.Decision
+		p, err = v.admit(req, &decision)
 	}
 	v.end()
 	return p, err
@@ -68,19 +72,19 @@ func (s *Shedder) switchedOff(ctx context.Context, route *route, client string) 
 }
 
 // admit is the way of a request that look has let pass: the rules, a turn where a rule delays, then the gate. It is the steps
-// arrive, offer and answered with the waiting between them; a Machine takes the same steps without waiting.
-func (v *visit) admit(req *Request) (Permit, error) {
-	var decision limits.Decision
+// arrive, offer and answered with the waiting between them; a Machine takes the same steps without waiting. The decision is
+// empty, or what the rules have said already.
+func (v *visit) admit(req *Request, decision *limits.Decision) (Permit, error) {
 	settled := false
 	defer func() {
 		if !settled { // an observer, or a store of somebody's own, has panicked
-			v.giveBack(&decision)
+			v.giveBack(decision)
 		}
 	}()
 	awaits := req.Await != nil && !v.route.shadow
 	spaced := awaits && v.route.spaced()
 	if spaced {
-		err := v.foresee(req, &decision)
+		err := v.foresee(req, decision)
 		if err == nil {
 			err = v.await(req)
 		}
@@ -89,7 +93,7 @@ func (v *visit) admit(req *Request) (Permit, error) {
 			return Permit{}, err
 		}
 	}
-	turn, err := v.arrive(req, &decision)
+	turn, err := v.arrive(req, decision)
 	if err != nil {
 		settled = true
 		return Permit{}, err
@@ -103,13 +107,13 @@ func (v *visit) admit(req *Request) (Permit, error) {
 	if err == nil {
 		var p Permit
 		if p, err = v.enter(); err == nil {
-			p.charged(&decision)
+			p.charged(decision)
 			settled = true
 			return p, nil
 		}
 	}
 	settled = true
-	v.giveBack(&decision)
+	v.giveBack(decision)
 	return Permit{}, err
 }
 

@@ -26,46 +26,51 @@ func (v *visit) charge(req *Request, decision *limits.Decision) error {
 // list fills in what req is charged by some rules of its route. A rule that acts and knows nobody to charge refuses.
 func (v *visit) list(rules []*rule, counted bool, req *Request) error {
 	clear(v.charges) // of the rules that were asked before
-	v.charges = v.charges[:0]
-	for _, r := range rules {
-		if r.counted != counted || !req.Stage.includes(r) || !r.appliesTo(req) {
-			continue
-		}
-		n, known := r.amount(req, v.Cost)
-		if !known {
-			continue
-		}
-		key, ok := r.key(v.route, req)
-		if !ok {
-			if req.Anonymous || r.Shadow {
-				continue
-			}
-			if v.route.shadow {
-				v.would(NoIdentity)
-				continue
-			}
-			return v.refuse(&Rejection{Reason: NoIdentity, Rule: r.Name, Route: v.route.Name})
-		}
-		if counted {
-			n = 1
-		}
-		v.charges = append(v.charges, limits.Charge{Policy: r.in(req.Plan), Key: key, Cost: n, Shadow: v.route.watches(r)})
+	var nobody *rule
+	v.charges, nobody = v.route.charges(v.charges[:0], rules, counted, req, v.Cost)
+	switch {
+	case nobody == nil:
+	case v.route.shadow:
+		v.would(NoIdentity)
+	default:
+		return v.refuse(&Rejection{Reason: NoIdentity, Rule: nobody.Name, Route: v.route.Name})
 	}
 	return nil
 }
 
-// take charges the rates.
-func (v *visit) take(req *Request, decision *limits.Decision) (err error) {
-	if err := v.list(v.route.rules, false, req); err != nil || len(v.charges) == 0 {
-		return err
+// charges adds to list what req, which weighs cost, is charged by some rules of the route. Nobody is the first rule that acts and knows
+// nobody to charge; nil if there is none.
+func (r *route) charges(list []limits.Charge, rules []*rule, counted bool, req *Request, cost int64) (all []limits.Charge, nobody *rule) {
+	for _, rule := range rules {
+		if rule.counted != counted || !req.Stage.includes(rule) || !rule.appliesTo(req) {
+			continue
+		}
+		n, known := rule.amount(req, cost)
+		if !known {
+			continue
+		}
+		key, ok := rule.key(r, req)
+		if !ok {
+			if nobody == nil && !req.Anonymous && !rule.Shadow {
+				nobody = rule
+			}
+			continue
+		}
+		if counted {
+			n = 1
+		}
+		list = append(list, limits.Charge{Policy: rule.in(req.Plan), Key: key, Cost: n, Shadow: r.watches(rule)})
 	}
-	if v.s.memory != nil {
-		err = v.s.memory.TakeInto(v.ctx, v.at(), v.charges, decision)
-	} else {
-		*decision, err = v.s.store.Take(v.ctx, v.s.clock.wall(), v.charges)
-		asked := v.now
-		v.now = v.s.clock.now() // it may have taken its time
-		v.asked, v.source = max(v.now-asked, 1), decision.Source
+	return list, nobody
+}
+
+// take charges the rates, unless they have decided already.
+func (v *visit) take(req *Request, decision *limits.Decision) (err error) {
+	if decision.Len() == 0 {
+		if err := v.list(v.route.rules, false, req); err != nil || len(v.charges) == 0 {
+			return err
+		}
+		err = v.ask(decision)
 	}
 	switch {
 	case err == nil:
@@ -82,6 +87,18 @@ func (v *visit) take(req *Request, decision *limits.Decision) (err error) {
 		return nil
 	}
 	return v.refuse(unavailable(err, v.route.Name))
+}
+
+// ask lets the store decide about what is listed.
+func (v *visit) ask(decision *limits.Decision) (err error) {
+	if v.s.memory != nil {
+		return v.s.memory.TakeInto(v.ctx, v.at(), v.charges, decision)
+	}
+	*decision, err = v.s.store.Take(v.ctx, v.s.clock.wall(), v.charges)
+	asked := v.now
+	v.now = v.s.clock.now() // it may have taken its time
+	v.asked, v.source = max(v.now-asked, 1), decision.Source
+	return err
 }
 
 // unavailable is the refusal when the store could not decide. A store that is down is asked again within a second.
@@ -138,8 +155,13 @@ func (v *visit) giveBack(decision *limits.Decision) {
 		return
 	}
 	v.keepTurns(decision)
-	if err := v.s.store.Refund(context.WithoutCancel(v.ctx), v.s.clock.wall(), *decision); err != nil {
-		v.s.counts.refundErrors.Add(1)
+	v.s.refund(v.ctx, decision)
+}
+
+// refund returns what the store took.
+func (s *Shedder) refund(ctx context.Context, decision *limits.Decision) {
+	if err := s.store.Refund(context.WithoutCancel(ctx), s.clock.wall(), *decision); err != nil {
+		s.counts.refundErrors.Add(1)
 	}
 }
 
@@ -249,29 +271,37 @@ func longest(decision *limits.Decision) (turn *limits.Verdict) {
 
 // count notes what each rule said.
 func (v *visit) count(d *limits.Decision) {
+	if reason := v.route.count(d); reason != "" {
+		v.would(reason)
+	}
+}
+
+// count notes what each rule said, and returns why the first of those that only watch would have refused; "" if none would.
+func (r *route) count(d *limits.Decision) (would Reason) {
 	for i := range d.Len() {
 		verdict := d.At(i)
-		r := v.route.rule(verdict.Policy)
+		rule := r.rule(verdict.Policy)
 		switch {
 		case verdict.Reason != limits.Allowed && verdict.Shadow:
-			r.shadowed.Add(1)
-			if !r.Shadow {
-				v.would(reasonOf(verdict, r))
+			rule.shadowed.Add(1)
+			if !rule.Shadow && would == "" {
+				would = reasonOf(verdict, rule)
 			}
 		case verdict.Reason != limits.Allowed:
-			r.refused.Add(1)
+			rule.refused.Add(1)
 		case !d.Allowed: // refused by another rule: this one was not charged
 		default:
-			r.admitted.Add(1)
-			r.count(verdict.Cost)
+			rule.admitted.Add(1)
+			rule.count(verdict.Cost)
 			if verdict.Delay > 0 {
-				r.delayed.Add(1)
+				rule.delayed.Add(1)
 			}
 			if verdict.OverSoft {
-				r.overSoft.Add(1)
+				rule.overSoft.Add(1)
 			}
 		}
 	}
+	return would
 }
 
 // rule returns the rule of this route that charges policy.
@@ -289,11 +319,16 @@ func (r *route) rule(policy *limits.Policy) *rule {
 	return nil
 }
 
-// split notes which rules of the route count what is in flight.
+// split notes which rules of the route count what is in flight, and whether all decide at once: none delays, and none has to be
+// lowered again.
 func (r *route) split() {
+	r.prompt = len(r.rules) <= fewRules
 	for _, rule := range r.rules {
 		if rule.counted {
 			r.counted = append(r.counted, rule)
+		}
+		if rule.counted || rule.Excess == Delay {
+			r.prompt = false
 		}
 	}
 }

@@ -21,6 +21,7 @@ type route struct {
 	shadow   bool // nothing about it acts
 	rules    []*rule
 	counted  []*rule // of rules, those that count what is in flight
+	prompt   bool    // there are few rules, and all of them decide at once
 	budget   *budget // nil unless long-lived
 	lane     *lane   // nil if long-lived
 	refusals refusals
