@@ -14,9 +14,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/signal"
 	"sync"
@@ -30,36 +30,85 @@ import (
 )
 
 func main() {
-	url := flag.String("url", "", "what to call; empty for a service of this program's own, which allows 10 at once and 5 a second")
-	calls := flag.Int("calls", 25, "how many calls to make")
-	parallel := flag.Int("parallel", 4, "how many at once")
-	wait := flag.Duration("wait", 10*time.Second, "how long a call may wait")
-	document := flag.String("pumpkin", "", "where the service says what is off, such as http://127.0.0.1:8080/pumpkin.json")
-	feature := flag.String("feature", "", "which feature the calls need")
-	flag.Parse()
-
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	cfg := middleware.TransportConfig{
-		// What the service costs, say, or what its contract allows. Where several processes share it, they share a Store, too.
-		Limits:   []shed.Limit{{Name: "paid", Rule: limits.FixedWindow{Quota: limits.PerDay(10_000)}}},
-		Parallel: *parallel,
-		Wait:     *wait,
+	o, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
 	}
-	if *document != "" {
-		banner, err := pumpkin.NewClient(pumpkin.ClientConfig{URL: *document})
-		if err != nil {
-			log.Fatal("client: ", err)
-		}
-		defer banner.Close()
-		cfg.Features, cfg.Feature = banner, func(*http.Request) string { return *feature }
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "client: %v; run with -h for the options\n", err)
+		os.Exit(2)
 	}
-	if err := run(ctx, os.Stdout, *url, *calls, cfg); err != nil {
-		log.Print("client: ", err)
+	err = o.run(ctx, os.Stdout)
+	switch {
+	case ctx.Err() != nil:
+		os.Exit(130)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
 	}
 }
 
-// run makes so many calls, all at once as far as cfg lets them, and tells how they ended.
+// options are the flags.
+type options struct {
+	url, document, feature string
+	calls, parallel        int
+	wait                   time.Duration
+}
+
+// parse reads the arguments. Help goes to the standard output.
+func parse(args []string) (o options, err error) {
+	flags := flag.NewFlagSet("client", flag.ContinueOnError)
+	flags.StringVar(&o.url, "url", "", "what to call; empty for a service of this program's own, which allows 10 at once and 5 a second")
+	flags.IntVar(&o.calls, "calls", 25, "how many calls to make")
+	flags.IntVar(&o.parallel, "parallel", 4, "how many at once")
+	flags.DurationVar(&o.wait, "wait", 10*time.Second, "how long a call may wait")
+	flags.StringVar(&o.document, "pumpkin", "", "where the service says what is off, such as http://127.0.0.1:8080/pumpkin.json")
+	flags.StringVar(&o.feature, "feature", "", "which feature the calls need")
+	flags.SetOutput(io.Discard)
+	err = flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Println("usage: client [flags]")
+		flags.SetOutput(os.Stdout)
+		flags.PrintDefaults()
+	case err != nil:
+	case flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case o.calls < 1 || o.parallel < 1 || o.wait <= 0:
+		err = errors.New("-calls, -parallel and -wait have to be above 0")
+	case o.feature != "" && o.document == "":
+		err = errors.New("-feature has no meaning without -pumpkin")
+	case o.url != "":
+		if u, e := url.Parse(o.url); e != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			err = fmt.Errorf("-url %s: write it like http://127.0.0.1:8080/api/report", o.url)
+		}
+	}
+	return o, err
+}
+
+// run makes the calls that the flags ask for.
+func (o options) run(ctx context.Context, out io.Writer) error {
+	cfg := middleware.TransportConfig{
+		// What the service costs, say, or what its contract allows. Where several processes share it, they share a Store, too.
+		Limits:   []shed.Limit{{Name: "paid", Rule: limits.FixedWindow{Quota: limits.PerDay(10_000)}}},
+		Parallel: o.parallel,
+		Wait:     o.wait,
+	}
+	if o.document != "" {
+		banner, err := pumpkin.NewClient(pumpkin.ClientConfig{URL: o.document})
+		if err != nil {
+			return err
+		}
+		defer banner.Close()
+		cfg.Features, cfg.Feature = banner, func(*http.Request) string { return o.feature }
+	}
+	return run(ctx, out, o.url, o.calls, cfg)
+}
+
+// run makes so many calls, all at once as far as cfg lets them, and tells how they ended. Calls that had no answer are an error; a call
+// that was not made because the service wants it so is none.
 func run(ctx context.Context, out io.Writer, url string, calls int, cfg middleware.TransportConfig) error {
 	if url == "" {
 		service, err := newService()
@@ -80,37 +129,44 @@ func run(ctx context.Context, out io.Writer, url string, calls int, cfg middlewa
 	begin := time.Now()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
+	unanswered := 0
 	for i := range calls {
 		wg.Go(func() {
-			outcome := call(ctx, client, url)
+			outcome, ok := call(ctx, client, url)
 			mu.Lock()
 			defer mu.Unlock()
+			if !ok {
+				unanswered++
+			}
 			fmt.Fprintf(out, "call %2d  %6.2f s  %s\n", i+1, time.Since(begin).Seconds(), outcome)
 		})
 	}
 	wg.Wait()
 	st := transport.Status()
-	_, err = fmt.Fprintf(out, "%d calls, %d sent again, %d held back by the throttle, %d because the service said so, %d because it is off\n",
+	fmt.Fprintf(out, "%d calls, %d sent again, %d held back by the throttle, %d because the service said so, %d because it is off\n",
 		st.Calls, st.Retries, st.Throttled, st.Paused, st.Blocked)
-	return err
+	if unanswered > 0 {
+		return fmt.Errorf("%d of %d calls had no answer", unanswered, calls)
+	}
+	return nil
 }
 
-// call makes one call and says in a word how it ended.
-func call(ctx context.Context, client *http.Client, url string) string {
+// call makes one call and says in a word how it ended, and whether as it should.
+func call(ctx context.Context, client *http.Client, url string) (outcome string, ok bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err.Error()
+		return err.Error(), false
 	}
 	answer, err := client.Do(r)
 	if refused, ok := errors.AsType[*middleware.CallError](err); ok {
-		return "not made: " + string(refused.Reason)
+		return "not made: " + string(refused.Reason), true
 	}
 	if err != nil {
-		return err.Error()
+		return err.Error(), false
 	}
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, answer.Body) // the place is free when the answer has been read
-	return answer.Status
+	return answer.Status, true
 }
 
 // service is something to call: a protected app with a small quota.

@@ -40,3 +40,33 @@ func TestWhatIsOffIsNotCalled(t *testing.T) {
 type off struct{}
 
 func (off) Blocked(string) bool { return true }
+
+func TestFlagsThatMeanNothingAreRefused(t *testing.T) {
+	for _, row := range []struct{ args, says string }{
+		{"extra", "unexpected argument"},
+		{"-calls 0", "above 0"},
+		{"-parallel -1", "above 0"},
+		{"-wait 0s", "above 0"},
+		{"-wait 5", "invalid value"},
+		{"-feature reports", "without -pumpkin"},
+		{"-url 127.0.0.1:8080", "write it like"},
+		{"-url http://", "write it like"},
+		{"-nonsense", "not defined"},
+	} {
+		if _, err := parse(strings.Fields(row.args)); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: %v, want %q", row.args, err, row.says)
+		}
+	}
+	if o, err := parse([]string{"-url", "https://h/x", "-feature", "f", "-pumpkin", "http://h/pumpkin.json"}); err != nil || o.calls != 25 || o.parallel != 4 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestCallsWithoutAnAnswerAreAnError(t *testing.T) {
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	var out bytes.Buffer
+	if err := run(t.Context(), &out, nobody.URL, 2, middleware.TransportConfig{Retries: -1}); err == nil || err.Error() != "2 of 2 calls had no answer" {
+		t.Errorf("%v:\n%s", err, &out)
+	}
+}

@@ -23,6 +23,10 @@ func main() {
 	ways := flag.Bool("ways", false, "play the ways of sharing a limit that many want at once, instead")
 	pause := flag.Duration("pause", time.Second, "how long to rest between the acts")
 	flag.Parse()
+	if flag.NArg() > 0 || *pause < 0 {
+		fmt.Fprintln(os.Stderr, "redis: takes no arguments beside its flags, and no -pause below 0; run with -h for the options")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	play := run
