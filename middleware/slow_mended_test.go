@@ -183,6 +183,36 @@ func TestAHandlerExtendsTheReadTimeout(t *testing.T) {
 	}
 }
 
+// The server's ReadTimeout is for the request. A handler that works for longer, once the body has come, is not told that its client
+// had left.
+func TestAHandlerMayWorkForLongerThanTheReadTimeout(t *testing.T) {
+	for name, take := range map[string]func(r *http.Request){
+		"reads":   func(r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) },
+		"closes":  func(r *http.Request) { r.Body.Close() },
+		"neither": func(*http.Request) {},
+	} {
+		for _, n := range []int{10, 40000} {
+			forEachAdapter(t, func(t *testing.T, a adapter) {
+				synctest.Test(t, func(t *testing.T) {
+					s := open(t, 1, nil)
+					h := a.wrap(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						take(r)
+						time.Sleep(20 * time.Second)
+						if err := r.Context().Err(); err != nil {
+							t.Errorf("%s, %d bytes: %v", name, n, err)
+						}
+						ok(w, r)
+					}))
+					srv := &http.Server{Handler: h, Protocols: new(http.Protocols), ReadTimeout: 2500 * time.Millisecond}
+					conn := pipedServer(t, srv)()
+					go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", n, strings.Repeat("x", n))
+					allowed(t, answered(t, conn))
+				})
+			})
+		}
+	}
+}
+
 // Reading after the handler's end leaves the connection's deadlines to the server: it idles out when it should.
 func TestReadingAfterTheEndTouchesNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -191,7 +191,7 @@ func (s *slowBody) begin(now time.Time) bool {
 func (s *slowBody) done(err error) (late bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.whole = s.whole || err == io.EOF
+	s.ends(err == io.EOF)
 	late = errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(s.pace) && (s.own.IsZero() || s.pace.Before(s.own))
 	if s.reading = false; !late && !s.ended && !s.over {
 		_ = s.apply()
@@ -300,10 +300,18 @@ func (s *slowBody) Close() error {
 	err := s.inner.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.whole = s.whole || err == nil; s.whole && !s.over && !s.unwatched {
+	if s.ends(err == nil); s.whole && !s.over && !s.unwatched {
 		_ = s.apply() // the bound was for this alone
 	}
 	return err
+}
+
+// ends notes whether the body has come whole. No deadline is left then: from here on net/http reads on to see whether the client leaves,
+// and takes a deadline that passes for that. It drops its own, and so do we.
+func (s *slowBody) ends(whole bool) {
+	if whole && !s.whole {
+		s.whole, s.own = true, time.Time{}
+	}
 }
 
 // tooSlow is the answer to a request whose body comes too slowly.
