@@ -243,6 +243,15 @@ func TestOnlyThisMachineIsDialled(t *testing.T) {
 	if a := h.Send(t.Context(), &Shot{Method: "GET", Path: "/"}); !errors.Is(a.Err, ErrRemote) {
 		t.Errorf("%v, want %v", a.Err, ErrRemote)
 	}
+	// A name that nobody knows is no other machine that is merely away.
+	unknown, err := NewHTTP("http://nowhere.invalid", false, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unknown.Close()
+	if a := unknown.Send(t.Context(), &Shot{Method: "GET", Path: "/"}); !errors.Is(a.Err, ErrRemote) {
+		t.Errorf("%v, want %v", a.Err, ErrRemote)
+	}
 	for _, bad := range []string{"", "localhost:80", "ftp://127.0.0.1", "http://", "http://[::1"} {
 		if _, err := NewHTTP(bad, false, 1); err == nil {
 			t.Errorf("target %q was taken", bad)

@@ -58,11 +58,19 @@ func NewHTTP(base string, remote bool, connections int) (*HTTP, error) {
 		return nil, fmt.Errorf("bench: target %q: write a URL such as http://127.0.0.1:8080", base)
 	}
 	d := &net.Dialer{Timeout: 5 * time.Second}
+	dial := d.DialContext
 	if !remote {
 		d.Control = loopbackOnly
+		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := d.DialContext(ctx, network, address)
+			if _, ok := errors.AsType[*net.DNSError](err); ok { // a name that nobody knows is none of this machine
+				err = ErrRemote
+			}
+			return conn, err
+		}
 	}
 	t := &http.Transport{
-		DialContext: d.DialContext, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
+		DialContext: dial, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
 		DisableCompression: true, ForceAttemptHTTP2: false, TLSHandshakeTimeout: 5 * time.Second,
 	}
 	client := &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
