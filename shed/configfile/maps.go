@@ -71,7 +71,7 @@ func (o object) numberMap(name, example string) map[string]float64 {
 	k, _ := o.shape.key(name)
 	low, high := float64(k.min)/1000, float64(k.max)/1000
 	bounds := fmt.Sprintf("%g to %g", low, high)
-	use := "write a number from " + bounds
+	use := "a number from " + bounds
 	all := make(map[string]float64, len(names))
 	for i, v := range values {
 		s, ok := v.scalar("a number", use)
@@ -80,7 +80,7 @@ func (o object) numberMap(name, example string) map[string]float64 {
 		}
 		n, err := strconv.ParseFloat(s.text, 64)
 		if s.quoted || !decimal.MatchString(s.text) || err != nil || n < low || n > high {
-			v.fail(shown(s.text)+" is not a number from "+bounds, use)
+			v.fail(shown(s.text)+" is not a number from "+bounds, "write "+use)
 			continue
 		}
 		all[names[i]] = n
