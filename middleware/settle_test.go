@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -155,16 +156,34 @@ func TestWhoKnowsThePasswordIsNotSlowedDown(t *testing.T) {
 	})
 }
 
+// What nobody knows the end of stays charged; a handler that says nothing has succeeded.
 func TestAGuessThatEndsInAPanicCounts(t *testing.T) {
-	login := bucket("logins", 1)
-	login.Count = shed.CountFailures
-	s := open(t, 9, limited(login))
-	h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") }))
-	func() {
-		defer func() { _ = recover() }()
-		call(h, "GET", "/", "192.0.2.1:1")
-	}()
-	refused(t, call(h, "GET", "/", "192.0.2.1:1").Result(), 429, shed.OverLimit)
+	for end, counts := range map[string]bool{"panics": true, "leaves": true, "says nothing": false} {
+		login := bucket("logins", 1)
+		login.Count = shed.CountFailures
+		s := open(t, 9, limited(login, slow("chat", shed.Messages, 9, 1), bucket("all", 9)))
+		gone, leave := context.WithCancel(t.Context())
+		defer leave()
+		h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			switch end {
+			case "panics":
+				panic("bug")
+			case "leaves":
+				leave()
+			}
+		}))
+		func() {
+			defer func() { _ = recover() }()
+			r := httptest.NewRequest("GET", "/", nil).WithContext(gone)
+			r.RemoteAddr = "192.0.2.1:1"
+			h.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		if counts {
+			refused(t, call(h, "GET", "/", "192.0.2.1:1").Result(), 429, shed.OverLimit)
+		} else if code := call(h, "GET", "/", "192.0.2.1:1").Code; code != 200 {
+			t.Errorf("who %s: status %d", end, code)
+		}
+	}
 }
 
 func TestTheApplicationHasTheLastWordOnWhatARequestCost(t *testing.T) {
@@ -293,11 +312,16 @@ func TestFieldsFromBeforeTheDraftOnRequest(t *testing.T) {
 
 func TestUnitsAreNamedInThePolicy(t *testing.T) {
 	parallel := shed.Limit{Name: "parallel", Rule: limits.InFlight{Max: 1}}
-	s := open(t, 9, limited(slow("up", shed.RequestBytes, 1000, 1), slow("down", shed.ResponseBytes, 1000, 1), bucket("per-client", 9), parallel))
+	plain := bucket("per-client", 9)
+	plain.Unit = shed.Requests // as if it had been left out
+	s := open(t, 9, limited(slow("up", shed.RequestBytes, 1000, 1), slow("down", shed.ResponseBytes, 1000, 1), plain, parallel))
 	h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := refused(t, call(wrapHTTP(t, middleware.Config{Shedder: s}, ok), "GET", "/", "192.0.2.1:1").Result(), 429, shed.InFlight)
-		if p.Rule != "parallel" {
+		res := call(wrapHTTP(t, middleware.Config{Shedder: s}, ok), "GET", "/", "192.0.2.1:1").Result()
+		if p := refused(t, res, 429, shed.InFlight); p.Rule != "parallel" {
 			t.Error(p.Rule)
+		}
+		if got := res.Header.Get("RateLimit-Policy"); got != `"parallel";q=1;qu="concurrent-requests"` {
+			t.Errorf("of the refusal: %s", got)
 		}
 		ok(w, r)
 	}))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,13 +23,20 @@ func TestWhatIsAndIsNotEndedOfBodiesThatTrickle(t *testing.T) {
 		head   string
 		status int
 		after  time.Duration
+		piece  string
 	}{
 		"calls itself gRPC over HTTP/1": {head: "Content-Type: application/grpc\r\n", status: 408, after: 5 * time.Second},
-		"asks for an upgrade":           {head: "Connection: Upgrade\r\nUpgrade: tcp\r\n", status: 408, after: 5 * time.Second},
-		"shadow":                        {change: func(c *shed.Config) { c.Shadow = true }, status: 200, after: 20 * time.Second},
+		"the same in chunks": {head: "Content-Type: application/grpc\r\nTransfer-Encoding: chunked\r\n", piece: "1\r\nx\r\n", status: 408,
+			after: 5 * time.Second},
+		"asks for an upgrade": {head: "Connection: Upgrade\r\nUpgrade: tcp\r\n", status: 408, after: 5 * time.Second},
+		"shadow":              {change: func(c *shed.Config) { c.Shadow = true }, status: 200, after: 20 * time.Second},
 		"shadow route": {change: func(c *shed.Config) { c.Routes = []shed.Route{{Name: "r", Match: "POST /", Shadow: true}} },
 			status: 200, after: 20 * time.Second},
 		"ungated": {change: func(c *shed.Config) { *c = c.Ungated() }, status: 200, after: 20 * time.Second},
+		"long-lived route": {change: func(c *shed.Config) { c.Routes = []shed.Route{{Name: "r", Match: "POST /", LongLived: 1}} },
+			status: 200, after: 20 * time.Second},
+		"exempt route": {change: func(c *shed.Config) { c.Routes = []shed.Route{{Name: "r", Match: "POST /", Exempt: true}} },
+			status: 200, after: 20 * time.Second},
 		"deadline of the route": {change: func(c *shed.Config) {
 			c.Routes = []shed.Route{{Name: "r", Match: "POST /", Deadline: time.Second}}
 		}, status: 503, after: time.Second},
@@ -38,7 +46,10 @@ func TestWhatIsAndIsNotEndedOfBodiesThatTrickle(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := open(t, 1, row.change)
 					conn, start := piped(t, a.wrap(t, middleware.Config{Shedder: s}, reading))(), time.Now()
-					posting(t, conn, row.head+"Content-Length: 20\r\n", "x", 20)
+					if row.piece == "" {
+						row.head, row.piece = row.head+"Content-Length: 20\r\n", "x"
+					}
+					posting(t, conn, row.head, row.piece, 20)
 					if res := answered(t, conn); res.StatusCode != row.status || time.Since(start) != row.after {
 						t.Errorf("%s after %v, want %d after %v", res.Status, time.Since(start), row.status, row.after)
 					}
@@ -150,7 +161,14 @@ func TestMoreBodiesThanAreGatheredAreRefused(t *testing.T) {
 			go func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }(ask())
 		}
 		synctest.Wait()
-		refused(t, answered(t, ask()), 503, shed.Overloaded)
+		if n := s.Status().Refused[shed.Overloaded]; n != 0 {
+			t.Errorf("%d refused while there was room", n)
+		}
+		res := answered(t, ask())
+		refused(t, res, 503, shed.Overloaded)
+		if wait, _ := strconv.Atoi(res.Header.Get("Retry-After")); wait < 5 || wait > 10 { // by then those have shown their pace
+			t.Errorf("Retry-After %d", wait)
+		}
 		if st := s.Status(); st.InFlight != 0 {
 			t.Errorf("%d in flight", st.InFlight)
 		}
@@ -158,26 +176,34 @@ func TestMoreBodiesThanAreGatheredAreRefused(t *testing.T) {
 	})
 }
 
-// A handler may give an upload more time than the server's ReadTimeout, and without that the ReadTimeout holds.
+// A handler may give an upload more time than the server's ReadTimeout, and without that the ReadTimeout holds. The pace holds all the
+// same.
 func TestAHandlerExtendsTheReadTimeout(t *testing.T) {
-	for _, extends := range []bool{true, false} {
+	long := strings.Repeat("x", 20000)
+	for _, row := range []struct {
+		extends bool
+		piece   string
+		n       int // of four that are announced
+		status  int
+		after   time.Duration
+	}{
+		{true, long, 4, 200, 4 * time.Second}, {false, long, 4, http.StatusTeapot, 2500 * time.Millisecond},
+		{true, long, 1, 408, 6 * time.Second}, {true, "x", 3, 408, 2500 * time.Millisecond}, // the handler is not reached in time
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := open(t, 1, nil)
 			h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if extends {
+				if row.extends {
 					_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Minute))
 				}
 				reading(w, r)
 			}))
 			srv := &http.Server{Handler: h, Protocols: new(http.Protocols), ReadTimeout: 2500 * time.Millisecond}
 			conn, start := pipedServer(t, srv)(), time.Now()
-			posting(t, conn, "Content-Length: 80000\r\n", strings.Repeat("x", 20000), 4)
-			want, after := 200, 4*time.Second
-			if !extends {
-				want, after = http.StatusTeapot, 2500*time.Millisecond
-			}
-			if res := answered(t, conn); res.StatusCode != want || time.Since(start) != after {
-				t.Errorf("extends %t: %s after %v, want %d after %v", extends, res.Status, time.Since(start), want, after)
+			posting(t, conn, fmt.Sprintf("Content-Length: %d\r\n", 4*len(row.piece)), row.piece, row.n)
+			if res := answered(t, conn); res.StatusCode != row.status || time.Since(start) != row.after {
+				t.Errorf("%d pieces of %d bytes, extends %t: %s after %v, want %d after %v",
+					row.n, len(row.piece), row.extends, res.Status, time.Since(start), row.status, row.after)
 			}
 		})
 	}
@@ -213,22 +239,26 @@ func TestAHandlerMayWorkForLongerThanTheReadTimeout(t *testing.T) {
 	}
 }
 
-// Reading after the handler's end leaves the connection's deadlines to the server: it idles out when it should.
+// Reading or closing after the handler's end leaves the connection's deadlines to the server: it idles out when it should.
 func TestReadingAfterTheEndTouchesNoDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, 1, nil)
-		h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			body := r.Body
-			_, _ = body.Read(make([]byte, 1))
-			time.AfterFunc(time.Second, func() { _, _ = io.Copy(io.Discard, body) })
-		}))
-		srv := &http.Server{Handler: h, Protocols: new(http.Protocols), IdleTimeout: 3 * time.Second}
-		conn, start := pipedServer(t, srv)(), time.Now()
-		go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n%s", strings.Repeat("x", 20000))
-		answered(t, conn)
-		_, err := conn.Read(make([]byte, 1))
-		if took := time.Since(start); err != io.EOF || took != 3*time.Second {
-			t.Errorf("%v after %v", err, took)
-		}
-	})
+	for name, late := range map[string]func(body io.ReadCloser){
+		"reads": func(body io.ReadCloser) { _, _ = io.Copy(io.Discard, body) }, "closes": func(body io.ReadCloser) { body.Close() },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, 1, nil)
+			h := wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body := r.Body
+				_, _ = body.Read(make([]byte, 1))
+				time.AfterFunc(time.Second, func() { late(body) })
+			}))
+			srv := &http.Server{Handler: h, Protocols: new(http.Protocols), IdleTimeout: 3 * time.Second}
+			conn, start := pipedServer(t, srv)(), time.Now()
+			go fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n%s", strings.Repeat("x", 20000))
+			answered(t, conn)
+			_, err := conn.Read(make([]byte, 1))
+			if took := time.Since(start); err != io.EOF || took != 3*time.Second {
+				t.Errorf("%s: %v after %v", name, err, took)
+			}
+		})
+	}
 }

@@ -253,17 +253,20 @@ func TestASlowHandlerIsNoSlowClient(t *testing.T) {
 func TestSlowBodiesOverHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, 1, nil)
+		reached := map[string]bool{}
 		connect := piped(t, wrapHTTP(t, middleware.Config{Shedder: s}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/talk" {
+			if r.URL.Path == "/talk" || r.Method == http.MethodConnect {
 				_ = http.NewResponseController(w).Flush()
 			}
+			reached[r.URL.Path] = true
 			reading(w, r)
 		})))
 		tr := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) { return connect(), nil }}
 		tr.Protocols.SetUnencryptedHTTP2(true)
 		defer tr.CloseIdleConnections()
+		method := "POST"
 		post := func(path string, length int64, body io.Reader) *http.Response {
-			req, err := http.NewRequestWithContext(t.Context(), "POST", "http://x"+path, body)
+			req, err := http.NewRequestWithContext(t.Context(), method, "http://x"+path, body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -278,10 +281,11 @@ func TestSlowBodiesOverHTTP2(t *testing.T) {
 		start := time.Now()
 		never, writer := io.Pipe()
 		defer writer.Close()
-		res := post("/", 100, never)
+		go func() { _, _ = io.WriteString(writer, "not all") }()
+		res := post("/slow", 100, never)
 		refused(t, res, 408, shed.BodyTooSlow)
-		if took := time.Since(start); took != 5*time.Second {
-			t.Errorf("after %v", took)
+		if took := time.Since(start); took != 5*time.Second || reached["/slow"] {
+			t.Errorf("after %v, the handler was reached: %t", took, reached["/slow"])
 		}
 		res.Body.Close()
 		if res := post("/", 3, strings.NewReader("abc")); res.StatusCode != 200 {
@@ -298,7 +302,15 @@ func TestSlowBodiesOverHTTP2(t *testing.T) {
 		_ = writer.Close()
 		_, _ = io.Copy(io.Discard, res.Body)
 		res.Body.Close()
+		tunnel, writer := io.Pipe()
+		method, start = http.MethodConnect, time.Now()
+		res = post("", -1, tunnel)
+		if took := time.Since(start); res.StatusCode != 200 || took != 0 {
+			t.Errorf("a tunnel: %s after %v", res.Status, took)
+		}
+		_ = writer.Close()
+		res.Body.Close()
 		synctest.Wait()
-		atRest(t, s, map[string]int64{"success": 2})
+		atRest(t, s, map[string]int64{"success": 2, "ignored": 1})
 	})
 }

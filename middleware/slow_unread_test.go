@@ -28,9 +28,12 @@ func TestAnAnswerDoesNotWaitForTheRestOfABodyThatStalls(t *testing.T) {
 		status int
 		after  time.Duration
 	}{
-		"answers":                {func(w http.ResponseWriter, _ *http.Request) { flushed(w) }, 403, 0},
-		"writes much":            {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 9000)) }, 200, 0},
-		"says nothing":           {func(http.ResponseWriter, *http.Request) {}, 200, 5 * time.Second},
+		"answers":      {func(w http.ResponseWriter, _ *http.Request) { flushed(w) }, 403, 0},
+		"writes much":  {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat("x", 9000)) }, 200, 0},
+		"says nothing": {func(http.ResponseWriter, *http.Request) {}, 200, 5 * time.Second},
+		"has a deadline of its own": {func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second))
+		}, 200, time.Second},
 		"closes and answers":     {func(w http.ResponseWriter, r *http.Request) { r.Body.Close(); flushed(w) }, 403, 5 * time.Second},
 		"answers and closes":     {func(w http.ResponseWriter, r *http.Request) { defer r.Body.Close(); flushed(w) }, 403, 0},
 		"reads some and answers": {func(w http.ResponseWriter, r *http.Request) { _, _ = r.Body.Read(make([]byte, 9)); flushed(w) }, 403, 0},

@@ -100,7 +100,6 @@ type Visit struct {
 	body    *counted // nil unless the body was charged by its length
 	sample  bool     // whether the work can be a sample of latency
 	settles bool     // whether its end may change what it is charged
-	tolled  bool     // whether a byte of the response was charged
 }
 
 // Hints is what the application knows about a request beyond HTTP. The zero value knows nothing.
@@ -166,8 +165,7 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 		return nil
 	}
 	v.edge, v.sample = e, !route.longLived
-	v.settles = seen.partly || seen.bodies || seen.responses || e.settle != nil || route.costField != ""
-	v.tolled = seen.responses && r.Method != http.MethodHead
+	v.settles = seen.partly || seen.bodies || seen.responses || e.settle != nil
 	rec := &recorder{shedder: e.shedder, permit: permit, route: route, tunnel: r.Method == http.MethodConnect}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
 		e.show(header, seen, &rec.quota, verdicts, false)

@@ -145,7 +145,7 @@ func (f *frames) next(b []byte) (end int, size int64, message bool) {
 		f.head[f.have] = b[end]
 		f.have++
 		end++
-		if f.have < 2 || f.have < f.length() {
+		if f.have < f.length() {
 			continue
 		}
 		if message = f.complete(); message {
@@ -157,7 +157,7 @@ func (f *frames) next(b []byte) (end int, size int64, message bool) {
 	return end, 0, false
 }
 
-// length is how long the head is, its mask included.
+// length is how long the head is, its mask included; 2 at least, for before that nothing tells.
 func (f *frames) length() int {
 	n := 2
 	switch f.head[1] & 0x7f {

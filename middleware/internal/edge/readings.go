@@ -40,7 +40,7 @@ func (t *routes) among(sent *route, r *http.Request) *route {
 	switch {
 	case stepped && other.exempt:
 		return unmatched
-	case stepped, sent == other:
+	case stepped:
 		return other
 	case sent.exempt && other.exempt:
 		return sent

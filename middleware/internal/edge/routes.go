@@ -53,7 +53,7 @@ func newRoutes(list []shed.Route) (*routes, error) {
 	someHosted := false
 	for _, r := range list {
 		entry := &route{
-			name: r.Name, exempt: r.Exempt, longLived: r.LongLived > 0, patient: r.Exempt || r.LongLived > 0 || r.Shadow,
+			name: r.Name, exempt: r.Exempt, longLived: r.LongLived > 0, patient: r.LongLived > 0 || r.Shadow,
 			costField: http.CanonicalHeaderKey(r.CostHeader),
 		}
 		t.byName[r.Name] = entry

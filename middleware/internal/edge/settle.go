@@ -36,7 +36,7 @@ func (v *Visit) settle(r *http.Request, status int) {
 	if v.body != nil {
 		end.Amounts = append(end.Amounts, shed.Amount{Unit: shed.RequestBytes, N: v.body.read.Load()})
 	}
-	if o := v.rec.rarities().out; o != nil && o.bytes != nil && o.bytes.Paid > 0 || v.tolled && o == nil {
+	if o := v.rec.rarities().out; o != nil && o.bytes != nil && o.bytes.Paid > 0 {
 		end.Amounts = append(end.Amounts, shed.Amount{Unit: shed.ResponseBytes}) // not even the first byte was written
 	}
 	if v.edge.settle != nil {

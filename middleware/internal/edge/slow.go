@@ -71,7 +71,7 @@ type slowBody struct {
 // watch puts a slowBody around the body of r, or returns nil where there is nothing to watch: no body, or one side of a conversation
 // over HTTP/2, in which the client may wait for us.
 func (e *Edge) watch(b *bodies, w http.ResponseWriter, r *http.Request) *slowBody {
-	if b.quantum == 0 || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || converses(r) {
+	if b.quantum == 0 || r.Body == nil || r.Body == http.NoBody || converses(r) {
 		return nil
 	}
 	s := &slowBody{bodies: b, edge: e, inner: r.Body, length: r.ContentLength, control: http.NewResponseController(w)}

@@ -61,3 +61,18 @@ func TestAnEdgeFollowsItsShedder(t *testing.T) {
 		t.Errorf("a key has another name after reloads: %q, was %q", client, keyed)
 	}
 }
+
+func TestOnlyOtherStoresThanMemoryAreSharedWithOtherProcesses(t *testing.T) {
+	memory, err := limits.NewMemory(limits.MemoryConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for why, row := range map[string]struct {
+		store limits.Store
+		want  bool
+	}{"none": {nil, false}, "memory": {memory, false}, "another": {struct{ limits.Store }{memory}, true}} {
+		if got := shares(row.store); got != row.want {
+			t.Errorf("%s: %t", why, got)
+		}
+	}
+}

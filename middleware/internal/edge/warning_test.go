@@ -26,6 +26,9 @@ func TestTheWarningAboutLabelsEndsWithALimitPerAddress(t *testing.T) {
 	}{
 		"per client":                    {[]shed.Limit{perClient}, true},
 		"per address":                   {[]shed.Limit{perIP}, false},
+		"per route":                     {[]shed.Limit{{Name: "r", Per: shed.PerRoute, Rule: rule}}, false},
+		"per client and route":          {[]shed.Limit{{Name: "r", Per: shed.PerClientRoute, Rule: rule}}, true},
+		"an address, spelled out":       {but(func(l *shed.Limit) { l.Unit = shed.Requests }), false},
 		"both":                          {[]shed.Limit{perClient, perIP}, false},
 		"a prefix":                      {but(func(l *shed.Limit) { l.Per = shed.PerIPPrefix }), false},
 		"an address on one route":       {but(func(l *shed.Limit) { l.Routes = []string{"x"} }), true},

@@ -182,6 +182,30 @@ func TestWhatFailsInTheInnerWriterFails(t *testing.T) {
 	if err := w.(http.Pusher).Push("", nil); err != errFailing {
 		t.Errorf("Push: %v", err)
 	}
+	rec.rare = &rarities{slow: &slowBody{control: http.NewResponseController(rec.ResponseWriter)}}
+	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); !errors.Is(err, http.ErrNotSupported) {
+		t.Errorf("SetReadDeadline: %v", err)
+	}
+	rec.deaf, rec.status = true, 408 // whoever writes on is not told: the answer has been given
+	if n, err := w.Write([]byte("late")); n != 4 || err != nil {
+		t.Errorf("Write after the answer: %d, %v", n, err)
+	}
+	if n, err := io.WriteString(w, "late"); n != 4 || err != nil {
+		t.Errorf("WriteString after the answer: %d, %v", n, err)
+	}
+	if got := rec.ResponseWriter.(failing).ResponseWriter.(*httptest.ResponseRecorder).Body; got.Len() > 0 {
+		t.Errorf("%q was written after the answer", got)
+	}
+}
+
+func TestWhatAStatusCountsAs(t *testing.T) {
+	for status, want := range map[int]shed.Result{
+		200: shed.Succeeded, 399: shed.Succeeded, 400: shed.Failed, 499: shed.Failed, 500: shed.NoResult, 503: shed.NoResult,
+	} {
+		if got := ResultOf(status); got != want {
+			t.Errorf("%d counts as %v, want %v", status, got, want)
+		}
+	}
 }
 
 func TestStatusIsTheFinalOneThatWasSent(t *testing.T) {
