@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -47,7 +46,11 @@ func (b Burst) compile() (arithmetic, error) {
 		return nil, fmt.Errorf("burst: %w", err)
 	}
 	c := bursts{soft: b.Soft.Amount, hard: b.Hard.Amount, per: micro(b.Hard.Per)}
-	if b.Total == (Rate{}) {
+	switch b.Total.Per {
+	case 0:
+		return &c, nil
+	case b.Hard.Per: // a run of one period: no more passes in it, and there is nothing before it to be remembered
+		c.soft, c.hard = min(c.soft, b.Total.Amount), min(c.hard, b.Total.Amount)
 		return &c, nil
 	}
 	return &totalled{bursts: c, total: b.Total.Amount, run: int64(b.Total.Per / b.Hard.Per)}, nil
@@ -78,9 +81,7 @@ func (b Burst) check() error {
 	switch run := int64(b.Total.Per / b.Hard.Per); {
 	case b.Total.Per%b.Hard.Per != 0:
 		return fmt.Errorf("the period of total %v is not a multiple of that of hard %v; make it one", b.Total, b.Hard)
-	case run == 1:
-		return errors.New("total has the same period as hard; drop it, and lower hard instead")
-	case min(run, b.Total.Amount) > longestPast:
+	case run > 1 && min(run, b.Total.Amount) > longestPast:
 		return fmt.Errorf("total %v would need more than %d periods of %v to be remembered; use longer periods", b.Total, longestPast, b.Hard.Per)
 	}
 	return nil

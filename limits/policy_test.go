@@ -90,7 +90,6 @@ func TestImpossiblePoliciesAreRefusedWithAWayToMendThem(t *testing.T) {
 		{"p", Burst{Soft: PerSecond(1), Hard: PerSecond(Exact)}, "burst: a hard rate of 9007199254740992 is above 2^52"},
 		{"p", Burst{PerSecond(1), PerSecond(2), Rate{Amount: 9, Per: 1500 * time.Millisecond}}, "burst: the period of total 9/1500ms is not a multiple of that of hard 2/s; make it one"},
 		{"p", Burst{PerSecond(1), PerSecond(2), Rate{Amount: 9, Per: 500 * time.Millisecond}}, "is not a multiple of that of hard 2/s"},
-		{"p", Burst{PerSecond(1), PerSecond(2), PerSecond(9)}, "burst: total has the same period as hard; drop it, and lower hard instead"},
 		{"p", Burst{PerSecond(1), PerSecond(2), PerMinute(-9)}, "burst: total: a rate of -9 is negative"},
 		{"p", Burst{Rate{Amount: 1, Per: time.Millisecond}, Rate{Amount: 2, Per: time.Millisecond}, PerDay(2 << 20)}, "burst: total 2097152/day would need more than 1048576 periods of 1ms to be remembered; use longer periods"},
 		{"p", InFlight{-1}, "in_flight: max -1 is negative; use 0 to refuse all, or more"},

@@ -130,6 +130,8 @@ func burstBounds(s limits.Store) error {
 		{limits.Burst{Soft: limits.PerSecond(10), Hard: limits.PerSecond(25)}, 10*periods + 15},
 		{limits.Burst{Soft: limits.PerSecond(10), Hard: limits.PerSecond(10)}, 10 * periods},
 		{limits.Burst{Soft: limits.PerSecond(10), Hard: limits.PerSecond(30), Total: limits.Rate{Amount: 60, Per: 8 * time.Second}}, 60 * periods / 8},
+		{limits.Burst{Soft: limits.PerSecond(10), Hard: limits.PerSecond(25), Total: limits.PerSecond(20)}, 10*periods + 10},
+		{limits.Burst{Soft: limits.PerSecond(10), Hard: limits.PerSecond(25), Total: limits.PerSecond(4)}, 4 * periods},
 	} {
 		p, got := policy("greedy "+v.rule.String(), v.rule), 0
 		for i := range periods {

@@ -86,7 +86,7 @@ func (p *play) triedRule() limits.Rule {
 		burst := limits.Burst{Soft: quota, Hard: quota}
 		burst.Hard.Amount += p.rand.Int64N(5*quota.Amount + 2)
 		if p.rand.IntN(2) == 0 {
-			burst.Total = limits.Rate{Amount: p.rand.Int64N(6*quota.Amount + 1), Per: rate.Per * time.Duration(2+p.rand.IntN(8))}
+			burst.Total = limits.Rate{Amount: p.rand.Int64N(6*quota.Amount + 1), Per: rate.Per * time.Duration(1+p.rand.IntN(9))}
 		}
 		return burst
 	}
