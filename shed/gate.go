@@ -34,10 +34,10 @@ type gate struct {
 	imagined   float64       // how long the line would be if shadows stood in it,
 	imaginedAt time.Duration // and when it was
 
-	granted int64  // how many slots were handed out, without those that nobody used
-	beyond  budget // counts work that runs although it would have been refused
-	streams budget // counts work that turned out to be long-lived on a route without a budget; it has no bound
-	free    *slot  // slots that were used before, to be used again
+	granted int64   // how many slots were handed out, without those that nobody used
+	beyond  budget  // counts work that runs although it would have been refused
+	streams budget  // counts work that turned out to be long-lived on a route without a budget; it has no bound
+	free    []*slot // slots that were used before, to be used again
 	latency recentLatency
 }
 
@@ -233,7 +233,6 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 	s.generation++ // from here on every other Done of this permit is a no-op
 	if s.budget != nil {
 		s.budget.inUse--
-		s.budget = nil
 	} else {
 		g.lanes.done(now, s, outcome)
 		if outcome != Ignored && (!s.lane.exceptional() || outcome == Dropped) {
@@ -244,9 +243,8 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 			}
 		}
 		g.inFlight--
-		s.lane = nil
 	}
-	s.next, g.free = g.free, s
+	g.free = append(g.free, s)
 	return answer{wake: g.settle(now)}, true
 }
 

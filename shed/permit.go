@@ -27,9 +27,15 @@ type held struct {
 	ctx     context.Context  // the caller's, only for a ContextObserver
 }
 
-// begin forgets the last permit of the slot.
+// begin forgets the last permit of the slot; see gate.take.
 func (h *held) begin(route *route) {
-	h.route, h.wait, h.refusal = route, 0, ""
+	if h.route != route {
+		h.route = route
+	}
+	if h.refusal != "" {
+		h.refusal = ""
+	}
+	h.wait = 0
 	h.charged, h.acting, h.settled = h.charged[:0], 0, false
 }
 

@@ -7,9 +7,8 @@ import "time"
 type slot struct {
 	generation uint32
 	started    time.Duration
-	lane       *lane   // of its route, while it runs under the limit
+	lane       *lane   // of its route, if it runs under the limit
 	budget     *budget // whose long-lived budget it belongs to; nil: the adaptive limit
-	next       *slot   // in the free list
 
 	// held belongs to the permit's holder from the grant to Done; the gate never looks at it.
 	held held
@@ -40,15 +39,22 @@ func (g *gate) grant(now time.Duration, t *ticket) {
 	t.generation = t.slot.generation
 }
 
-// take makes a slot ready.
+// take makes a slot ready. What a slot knows from its last permit is written only where it changes: while the garbage collector runs it
+// has to be told of every pointer that is.
 func (g *gate) take(now time.Duration, l *lane, b *budget) *slot {
-	s := g.free
-	if s == nil {
+	var s *slot
+	if n := len(g.free); n == 0 {
 		s = new(slot)
 	} else {
-		g.free, s.next = s.next, nil
+		s, g.free = g.free[n-1], g.free[:n-1]
 	}
-	s.started, s.budget, s.lane = now, b, l
+	s.started = now
+	if s.lane != l {
+		s.lane = l
+	}
+	if s.budget != b {
+		s.budget = b
+	}
 	g.granted++
 	return s
 }

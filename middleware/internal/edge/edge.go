@@ -93,9 +93,7 @@ type Visit struct {
 	Writer  http.ResponseWriter
 	Request *http.Request
 
-	edge    *Edge
-	rec     *recorder // nil if nothing needs to be known about the response
-	permit  shed.Permit
+	rec     *recorder // has the permit; nil if there is none, or somebody further out ends it
 	outcome shed.Outcome
 	body    *counted // nil unless the body was charged by its length
 	sample  bool     // whether the work can be a sample of latency
@@ -116,7 +114,6 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 	if outer.rec != nil {
 		return e.extend(v, w, r, outer.rec, hints)
 	}
-	v.Writer, v.Request = w, r
 	header := w.Header()
 	if e.pumpkin != nil {
 		header["Pumpkin-Rev"] = []string{e.pumpkin.Rev()}
@@ -127,6 +124,7 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 	exempt := route.exempt || preflight(r)
 	id := seen.who.Identify(r, hints.Principal)
 	if exempt && seen.who.Exempts(id.Peer) {
+		v.Writer, v.Request = w, r
 		return nil
 	}
 	req := shed.Request{
@@ -160,13 +158,13 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 		leaveUnread(w, r)
 		return err
 	}
-	v.permit = permit
 	if exempt {
+		v.Writer, v.Request = w, r
 		return nil
 	}
-	v.edge, v.sample = e, !route.longLived
+	v.sample = !route.longLived
 	v.settles = seen.partly || seen.bodies || seen.responses || e.settle != nil
-	rec := &recorder{shedder: e.shedder, permit: permit, route: route, tunnel: r.Method == http.MethodConnect}
+	rec := &recorder{edge: e, permit: permit, route: route, tunnel: r.Method == http.MethodConnect}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
 		e.show(header, seen, &rec.quota, verdicts, false)
 	}
@@ -221,7 +219,7 @@ func (e *Edge) extend(v *Visit, w http.ResponseWriter, r *http.Request, outer *r
 	if shadows := outer.permit.Shadows()[watched:]; len(shadows) > 0 {
 		showShadows(w.Header(), shadows)
 	}
-	rec := &recorder{shedder: e.shedder, permit: outer.permit, route: unmatched, rare: &rarities{costs: outer}}
+	rec := &recorder{edge: e, permit: outer.permit, route: unmatched, rare: &rarities{costs: outer}}
 	e.attach(v, w, r, seen, rec, &req)
 	return nil
 }
@@ -249,7 +247,9 @@ func (e *Edge) show(header http.Header, seen *view, place *[2]string, verdicts [
 		return
 	}
 	e.fields.set(header, place, verdicts, seen.units, refused)
-	cmp.Or(e.legacy, seen.legacy).set(header, verdicts, refused)
+	if legacy := cmp.Or(e.legacy, seen.legacy); legacy != NoLegacy {
+		legacy.set(header, verdicts, refused)
+	}
 }
 
 // Finish reads the outcome. It is not called when the handler panics: what is then known says nothing about capacity. The
@@ -260,7 +260,7 @@ func (v *Visit) Finish(r *http.Request, status int) {
 	}
 	v.rec.answerSlow()
 	if v.sample {
-		v.outcome = v.edge.outcome(r, v.rec, status)
+		v.outcome = v.rec.outcome(r, status)
 	}
 	if v.settles || v.rec.cost.Load() != 0 {
 		v.settle(r, status)
@@ -279,10 +279,13 @@ func (v *Visit) Cut() bool { return v.rec != nil && v.rec.deaf }
 
 // Leave ends the permit. A second call does nothing.
 func (v *Visit) Leave() {
-	if v.rec != nil && v.rec.rarities().slow != nil {
-		v.rec.rare.slow.leave()
+	if v.rec == nil {
+		return
 	}
-	v.permit.Done(v.outcome)
+	if slow := v.rec.rarities().slow; slow != nil {
+		slow.leave()
+	}
+	v.rec.permit.Done(v.outcome)
 }
 
 // Rejection makes a refusal of an error of Enter. It is nil if nobody is left to answer: StatusGone.

@@ -27,7 +27,7 @@ func (w *recorder) informs() {
 
 // tellAgain puts back what is not there any more, in front of what the handler has to say itself.
 func (w *recorder) tellAgain() {
-	for field, lines := range w.rarities().told {
+	for field, lines := range w.rare.told {
 		if header := w.Header(); !slices.Contains(header[field], lines[0]) {
 			header[field] = slices.Concat(lines, header[field])
 		}

@@ -35,12 +35,9 @@ func legacyOf(word string) (Legacy, error) {
 	return NoLegacy, fmt.Errorf("answers.legacy is %q; use x_ratelimit_epoch, x_ratelimit_delta or ratelimit_delta, or leave it out", word)
 }
 
-// set adds the three fields for the rule that is nearest to its end. Fields that a limiter further out has set stay if they leave
-// the client less.
+// set adds the three fields, of any spelling but NoLegacy, for the rule that is nearest to its end. Fields that a limiter further out has
+// set stay if they leave the client less.
 func (l Legacy) set(header http.Header, verdicts []limits.Verdict, refused bool) {
-	if l == NoLegacy {
-		return
-	}
 	v := tightest(verdicts, refused)
 	prefix := "X-Ratelimit-" // net/http's spelling
 	if l == RateLimitDelta {

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -24,25 +25,26 @@ func Classify(_ *http.Request, status int) shed.Outcome {
 
 // outcome reads how a request ended whose handler has returned. Whatever took over its connection or streamed took as long
 // as it liked, and who left early broke the work off: neither is a sample.
-func (e *Edge) outcome(r *http.Request, rec *recorder, status int) shed.Outcome {
-	if rec.status != 0 {
-		status = int(rec.status)
+func (w *recorder) outcome(r *http.Request, status int) shed.Outcome {
+	silent := w.status == 0
+	if !silent {
+		status = int(w.status)
 	}
-	switch err := r.Context().Err(); {
-	case rec.deaf, rec.hijacked, status == http.StatusSwitchingProtocols, r.Method == http.MethodConnect:
+	switch {
+	case w.deaf, w.hijacked, status == http.StatusSwitchingProtocols, w.tunnel:
 		return shed.Ignored
-	case rec.status == 0 && r.Header["Upgrade"] != nil: // taken over behind the recorder's back
+	case silent && r.Header["Upgrade"] != nil: // taken over behind the recorder's back
 		return shed.Ignored
-	case errors.Is(err, context.DeadlineExceeded):
+	}
+	if err := r.Context().Err(); errors.Is(err, context.DeadlineExceeded) {
 		return shed.Dropped
-	case err != nil:
+	} else if err != nil {
 		return shed.Ignored
-	case rec.streamed, rec.status == 0 && streams(rec.Header()):
-		return shed.Ignored
-	case status == 0:
-		status = http.StatusOK
 	}
-	return e.classify(r, status)
+	if w.streamed || silent && streams(w.Header()) {
+		return shed.Ignored
+	}
+	return w.edge.classify(r, cmp.Or(status, http.StatusOK))
 }
 
 // streams reports whether the handler has answered with an event stream. Its own word counts, the client's wish does not.

@@ -39,10 +39,10 @@ func (v *Visit) settle(r *http.Request, status int) {
 	if o := v.rec.rarities().out; o != nil && o.bytes != nil && o.bytes.Paid > 0 {
 		end.Amounts = append(end.Amounts, shed.Amount{Unit: shed.ResponseBytes}) // not even the first byte was written
 	}
-	if v.edge.settle != nil {
-		v.edge.settle(r, status, &end)
+	if settle := v.rec.edge.settle; settle != nil {
+		settle(r, status, &end)
 	}
-	v.permit.Settle(end)
+	v.rec.permit.Settle(end)
 }
 
 // counted is a body that counts what is read of it.

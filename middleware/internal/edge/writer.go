@@ -13,7 +13,7 @@ import (
 // its request was admitted. It passes everything through.
 type recorder struct {
 	http.ResponseWriter
-	shedder  *shed.Shedder
+	edge     *Edge
 	permit   shed.Permit  // given back early when the response turns out to be a stream
 	route    *route       // tells whether the handler says what the request weighed
 	cost     atomic.Int64 // that, as shed.Ending has it
@@ -87,21 +87,28 @@ func (w *recorder) begins(status int) {
 		return
 	}
 	w.status = int32(status)
-	w.tellAgain()
-	if s := w.rarities().slow; s != nil && status >= 200 && s.unread() {
-		w.Header()["Connection"] = []string{"close"}
+	if w.rare != nil {
+		w.beginsRarely(status)
 	}
 	if w.route.costField != "" {
 		if cost := takeCost(w.Header(), w.route.costField); cost != 0 {
 			w.cost.Store(cost)
 		}
 	}
-	if out := w.rarities().out; out != nil {
-		out.begins(w.Header())
-	}
 	w.streamed = streams(w.Header())
 	if status == http.StatusSwitchingProtocols || w.tunnel && status < 300 || w.streamed {
 		w.permit.Detach()
+	}
+}
+
+// beginsRarely is begins for what few recorders have.
+func (w *recorder) beginsRarely(status int) {
+	w.tellAgain()
+	if s := w.rare.slow; s != nil && status >= 200 && s.unread() {
+		w.Header()["Connection"] = []string{"close"}
+	}
+	if out := w.rare.out; out != nil {
+		out.begins(w.Header())
 	}
 }
 
@@ -145,7 +152,7 @@ func (w *recorder) recorderOf() *recorder { return w }
 // writers that w wraps. Nil means that there is none.
 func admitted(w http.ResponseWriter, s *shed.Shedder) *recorder {
 	for {
-		if r, ok := w.(interface{ recorderOf() *recorder }); ok && r.recorderOf().shedder == s {
+		if r, ok := w.(interface{ recorderOf() *recorder }); ok && r.recorderOf().edge.shedder == s {
 			return r.recorderOf()
 		}
 		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })

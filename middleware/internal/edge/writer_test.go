@@ -235,8 +235,8 @@ func TestStatusIsTheFinalOneThatWasSent(t *testing.T) {
 
 func TestAdmissionIsSeenThroughWritersBetween(t *testing.T) {
 	a, b := new(shed.Shedder), new(shed.Shedder)
-	w := record(httptest.NewRecorder(), &recorder{shedder: a, route: unmatched})
-	w = record(between{w}, &recorder{shedder: b, route: unmatched})
+	w := record(httptest.NewRecorder(), &recorder{edge: &Edge{shedder: a}, route: unmatched})
+	w = record(between{w}, &recorder{edge: &Edge{shedder: b}, route: unmatched})
 	if admitted(between{between{w}}, a) == nil || admitted(w, b) == nil || admitted(w, new(shed.Shedder)) != nil || admitted(httptest.NewRecorder(), a) != nil {
 		t.Error("whom a request was admitted by is not told apart")
 	}
@@ -290,16 +290,15 @@ func TestOutcomes(t *testing.T) {
 			r = r.WithContext(row.ctx)
 		}
 		r.Header.Set("Accept", "text/event-stream") // a wish is no sign
-		rec := &recorder{route: unmatched}
-		w := record(httptest.NewRecorder(), rec)
-		row.handler(w)
 		classify := func(r *http.Request, status int) shed.Outcome {
 			if status < 200 {
 				t.Errorf("%s: the status to classify is %d", row.why, status)
 			}
 			return Classify(r, status)
 		}
-		if got := (&Edge{classify: classify}).outcome(r, rec, row.status); got != row.want {
+		rec := &recorder{edge: &Edge{classify: classify}, route: unmatched, tunnel: row.method == http.MethodConnect}
+		row.handler(record(httptest.NewRecorder(), rec))
+		if got := rec.outcome(r, row.status); got != row.want {
 			t.Errorf("%s: %v, want %v", row.why, got, row.want)
 		}
 	}
@@ -308,9 +307,9 @@ func TestOutcomes(t *testing.T) {
 func TestUpgradeBehindTheRecordersBackIsNoSample(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Header.Set("Upgrade", "websocket")
-	rec := &recorder{route: unmatched}
+	rec := &recorder{edge: &Edge{classify: Classify}, route: unmatched}
 	record(httptest.NewRecorder(), rec)
-	if got := (&Edge{classify: Classify}).outcome(r, rec, 0); got != shed.Ignored {
+	if got := rec.outcome(r, 0); got != shed.Ignored {
 		t.Errorf("%v", got)
 	}
 }
