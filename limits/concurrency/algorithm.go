@@ -28,6 +28,7 @@ type reading struct {
 	baseline  float64 // mean without queueing
 	inFlight  int     // the most there were
 	saturated bool    // more was wanted than the limit allowed
+	ebbed     bool    // demand was over for a moment, so that throughput is less than what is possible
 	slow      bool    // slower than the limit explains: nobody knows yet whether slots are gone or the service is slower
 }
 

@@ -87,6 +87,14 @@ func (c *climb) end(e *Estimator, w *window) {
 	}
 }
 
+// abort gives up an attempt that nothing shows the worth of.
+func (c *climb) abort(e *Estimator) {
+	if c.on {
+		c.on = false
+		e.set(c.from, Returned)
+	}
+}
+
 // fail ends the attempts for now. The throughput seen now is all there is: go to where the algorithm would end, but not outside
 // of what was tried.
 func (c *climb) fail(e *Estimator) {

@@ -26,6 +26,7 @@ type dip struct {
 	row     int           // how many in this row
 	trusted bool          // whether the baseline is believed to hold no queue
 	gentle  bool          // whether the baseline is near enough for a dip of the usual depth
+	cut     bool          // whether demand ended during the last one, before it had measured anything
 }
 
 type dipPhase uint8
@@ -51,7 +52,11 @@ func (d *dip) on() bool { return d.phase != noDip }
 // due tells whether it is time to measure again. A backlog that drains, after a hiccup, is no time for less: once the
 // baseline is trusted the next dip waits for overload that lasts.
 func (d *dip) due(e *Estimator) bool {
-	return e.now >= d.next && (!d.trusted || e.now-e.pressed >= dipLasting)
+	lasting := dipLasting
+	if d.cut {
+		lasting = max(lasting, time.Duration(3*e.latency))
+	}
+	return e.now >= d.next && (!d.trusted && !d.cut || e.now-e.pressed >= lasting)
 }
 
 // start begins a dip. It reports false if the limit is too near to its floor for one.
@@ -184,7 +189,7 @@ func (d *dip) followed(seen float64) bool {
 
 // conclude ends the dip with what it has shown.
 func (d *dip) conclude(e *Estimator, quickened bool) {
-	d.trusted, d.gentle = true, true
+	d.trusted, d.gentle, d.cut = true, true, false
 	pause := max(dipPeriod, 20*(e.now-d.started))
 	if d.count < 4 { // a single dip is off by a seventh when service times vary; soon there are more
 		pause = max(dipPeriod>>(4-d.count), 10*(e.now-d.started))

@@ -25,7 +25,8 @@
 //     mean, never as a minimum. On its first way up the limit doubles as soon as 50 samples show clearly that throughput
 //     follows: 20 to 160 takes some 0.2 s.
 //   - The limit moves only by saturated windows, or down by slow ones: nothing shows that more would be good while less is
-//     wanted.
+//     wanted. Bursts of slow work are the exception: they are over before a window is saturated. There it doubles while somebody
+//     is turned away and work takes no longer than usual, and goes back if twice as much takes longer.
 //   - Drops take half of their share off the limit once they exceed a tenth of the samples. A window in which all failed
 //     counts like any other.
 //   - The limit doubles while it is used up, throughput follows and latency does not: Gradient2 alone needs 135 windows from
@@ -68,6 +69,10 @@
 //
 // With 4 slots and service times that vary nothing is steady: of what is left when most slots go, a tenth is lost for some
 // seconds, and of a hiccup a percent of the requests is refused.
+//
+// Bursts need some: of a hundred requests of a second each at once, half a minute apart, four of five are turned away at first, and
+// hardly any after ten to twenty bursts if there is room behind. Where times vary and there is not, trials that chance has let pass
+// leave two or three at once for a slot. Bursts that run into one another are overload that lasts.
 //
 // A mix of quick and slow routes has one baseline, their mean; when the mix changes, the limit is off until the next dip. At
 // the floor, and where a dip would be hardly lower than the limit, there are no dips, so a backend with fewer slots than Min

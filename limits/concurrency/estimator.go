@@ -14,6 +14,11 @@ type Sample struct {
 	InFlight int
 	// Dropped says that the work failed because something behind us is overloaded: a timeout, a refusal.
 	Dropped bool
+	// Usual is how long such work usually takes; 0 if that is not known.
+	Usual time.Duration
+	// Short says that room was short when the work ended: since somebody was turned away for want of it, or since more were in
+	// flight than Trial, not all that ran then has ended. Eased tells when it has.
+	Short bool
 }
 
 // Estimator turns samples into a limit. It is a pure machine: no clock, no lock, no goroutine; its owner passes now, which
@@ -34,8 +39,10 @@ type Estimator struct {
 	slowed   time.Duration // when the first of them opened
 	pressed  time.Duration // since when all windows were saturated; 0 if the last was not
 	settled  time.Duration
+	rested   bool // nothing was in flight after the last sample
 	climb    climb
 	dip      dip
+	burst    burst
 
 	rate, latency float64 // of the last window
 	change        Change
@@ -116,13 +123,18 @@ func (e *Estimator) Observe(now time.Duration, s Sample) {
 		e.past, e.slow, e.pressed, e.first = history{}, 0, 0, window{}
 	}
 	e.heard = e.now
+	e.burst.add(e, s)
 	e.dip.drain(e, s)
 	if e.now >= e.settled || s.Dropped {
+		if e.rested && e.win.empty() {
+			e.win.opened = max(e.win.opened, e.now-s.Latency) // nothing ran before; throughput is that of the time since
+		}
 		e.win.add(s, e.Limit())
 		if e.settled == 0 && e.win.ok == windowSamples && e.now < windowTime && e.starting() {
 			e.settle(e.win.mean()) // the short ones are the first to end
 		}
 	}
+	e.ebb(s.InFlight)
 	e.judgeIfRipe()
 }
 
@@ -236,6 +248,7 @@ func (e *Estimator) judge(w *window) {
 	if e.pressed == 0 {
 		e.pressed = e.now
 	}
+	e.burst.saturated(e)
 	switch {
 	case e.dip.count == 0 && e.climb.failed == 0 && e.climb.start(e, w): // up first: a dip below too low a limit says nothing
 		return
@@ -297,7 +310,7 @@ func (e *Estimator) faster() bool {
 func (e *Estimator) follow(w *window) {
 	r := reading{
 		rate: e.past.rate(), known: e.past.n, latency: e.latency, baseline: e.baseline, inFlight: w.inFlight,
-		saturated: w.saturated(), slow: e.slow > 0,
+		saturated: w.saturated(), slow: e.slow > 0, ebbed: w.least <= e.limit/burstEbb,
 	}
 	if e.dip.count == 0 {
 		r.known = 0

@@ -37,6 +37,8 @@ func TestNoSequenceOfSamplesMovesTheLimitOutOfItsBounds(t *testing.T) {
 				Latency:  rapid.SampledFrom(latencies).Draw(t, "latency"),
 				InFlight: rapid.SampledFrom([]int{-1, 0, 1, low, high, math.MaxInt32}).Draw(t, "in flight"),
 				Dropped:  rapid.Bool().Draw(t, "dropped"),
+				Usual:    rapid.SampledFrom(latencies).Draw(t, "usual"),
+				Short:    rapid.Bool().Draw(t, "short"),
 			}
 			every := time.Duration(rapid.SampledFrom([]int64{0, 1, 1e6, 2e7, 3e9, -1e6}).Draw(t, "every"))
 			for range rapid.IntRange(1, 120).Draw(t, "samples") {
@@ -50,6 +52,10 @@ func TestNoSequenceOfSamplesMovesTheLimitOutOfItsBounds(t *testing.T) {
 				}
 			}
 			e.Tick(now)
+			e.Eased(now, rapid.SampledFrom([]int{-1, 0, high}).Draw(t, "left"))
+			if got := e.Limit(); got < low || got > high {
+				t.Fatalf("limit %d after a shortage, want it in [%d, %d]", got, low, high)
+			}
 		}
 	})
 }

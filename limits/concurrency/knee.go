@@ -37,6 +37,7 @@ const (
 //     follow) from fewer slots (X·S is right).
 //   - Fewer than three windows since the last jump, or no dip yet: no way down. One window with 20 samples is off by a fifth,
 //     and a baseline from the first of them by more.
+//   - Hardly anything in flight for a moment: no way down either. X is what was wanted then.
 //
 // Sources: Little's law; the product of the highest rate and the lowest latency as the place to be is Kleinrock's (Power and
 // deterministic rules of thumb, 1979), and BBR's (Cardwell et al., 2016). BBR probes with more to find the rate and less to
@@ -51,7 +52,7 @@ func (k *knee) step(_ time.Duration, r reading) int {
 		return k.whole()
 	}
 	target := k.rest(r.rate, r.baseline)
-	if target < k.exact && r.known < 3 {
+	if target < k.exact && (r.known < 3 || r.ebbed) {
 		return k.whole()
 	}
 	next := k.exact + kneeShare*(target-k.exact)

@@ -77,6 +77,41 @@ func (l *line) take() (arrived time.Duration) {
 	return arrived
 }
 
+// lack is the time since somebody was turned away until all that ran then has ended, as the gate of package shed knows it.
+type lack struct {
+	at   time.Duration
+	owed int
+}
+
+func (s *lack) begin(now time.Duration, inFlight int) { s.at, s.owed = now, inFlight }
+
+// ended reports whether the shortage is over with the end of work that began at a time.
+func (s *lack) ended(began time.Duration) bool {
+	if s.owed == 0 || began > s.at {
+		return false
+	}
+	s.owed--
+	return s.owed == 0
+}
+
+// usual is how long work usually takes, as the gate knows it of a route: the mean of the last 256.
+type usual struct {
+	mean float64
+	n    int
+}
+
+func (u *usual) add(took time.Duration) {
+	u.n = min(u.n+1, 256)
+	u.mean += (float64(took) - u.mean) / float64(u.n)
+}
+
+func (u *usual) time() time.Duration {
+	if u.n < 32 {
+		return 0
+	}
+	return time.Duration(u.mean)
+}
+
 // heap is a binary heap; before says what comes first.
 type heap[T any] struct {
 	all    []T

@@ -17,7 +17,7 @@ func (e *Estimator) Reconfigure(cfg Config) error {
 		return nil // another Initial alone
 	}
 	e.dip.abort(e)
-	e.climb, e.win, e.past = climb{}, window{opened: e.now}, history{}
+	e.climb, e.burst, e.win, e.past = climb{}, burst{}, window{opened: e.now}, history{}
 	limit := e.limit
 	if cfg.Algorithm == Fixed {
 		limit = cfg.Initial

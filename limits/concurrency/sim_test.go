@@ -32,6 +32,8 @@ type sim struct {
 	running  heap[job]
 	line     line
 	inFlight int
+	lack     lack
+	usual    usual
 	arrival  time.Duration
 	tick     time.Duration
 
@@ -99,7 +101,9 @@ func (s *sim) run(until time.Duration) *sim {
 			s.tick += 50 * time.Millisecond
 			s.limit.Tick(s.now)
 		default:
-			s.arrive()
+			if s.rate(s.now) > 0 {
+				s.arrive()
+			}
 			s.arrival = s.next()
 		}
 		s.grant()
@@ -126,12 +130,16 @@ func (s *sim) arrive() {
 	s.at().offered++
 	if !s.line.enter(s.now, s.limit.Limit(), s.inFlight, s.maxWait, s.budget) {
 		s.at().refused++
+		s.lack.begin(s.now, s.inFlight)
 	}
 }
 
 // grant lets in who may start, after sending away who has waited too long.
 func (s *sim) grant() {
-	s.at().refused += s.line.expire(s.now, s.maxWait)
+	if n := s.line.expire(s.now, s.maxWait); n > 0 {
+		s.at().refused += n
+		s.lack.begin(s.now, s.inFlight)
+	}
 	limit := s.limit.Limit()
 	sec := s.at()
 	sec.low, sec.high = min(sec.low, limit), max(sec.high, limit)
@@ -148,11 +156,15 @@ func (s *sim) grant() {
 		}
 		s.running.push(job{arrived, s.now, end})
 		s.inFlight++
+		if e, ok := s.limit.(*Estimator); ok && s.inFlight > e.Trial() {
+			s.lack.begin(s.now, s.inFlight)
+		}
 	}
 }
 
 func (s *sim) finish(j job) {
-	sample := Sample{Latency: s.now - j.admitted, InFlight: s.inFlight}
+	sample := Sample{Latency: s.now - j.admitted, InFlight: s.inFlight, Usual: s.usual.time(), Short: s.lack.owed > 0}
+	s.usual.add(sample.Latency)
 	s.inFlight--
 	s.line.took(s.now, sample.Latency)
 	switch {
@@ -168,6 +180,11 @@ func (s *sim) finish(j job) {
 		s.at().late++
 	}
 	s.limit.Observe(s.now, sample)
+	if s.lack.ended(j.admitted) {
+		if e, ok := s.limit.(*Estimator); ok {
+			e.Eased(s.now, s.inFlight)
+		}
+	}
 }
 
 // stall makes all slots busy for a while, from now on.

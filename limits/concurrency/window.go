@@ -21,9 +21,13 @@ type window struct {
 	sum      float64 // of the latencies, in ns
 	atLimit  int     // of ok, those that ended while in flight was at or above the limit
 	inFlight int     // the highest seen
+	least    int     // the lowest seen
 }
 
 func (w *window) add(s Sample, limit int) {
+	if w.empty() || s.InFlight < w.least {
+		w.least = s.InFlight
+	}
 	w.inFlight = max(w.inFlight, s.InFlight)
 	switch {
 	case s.Dropped:
