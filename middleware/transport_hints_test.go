@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+	"pgregory.net/rapid"
 )
 
 func TestHowLongAnAnswerAsksToStayAway(t *testing.T) {
@@ -80,32 +81,62 @@ func FuzzRateLimit(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, field string) {
-		got := items(field)
-		want, ok := asIndependently(field)
-		if !ok {
-			if len(got) > 0 {
-				t.Fatalf("%q is no list of items, and is read as %v", field, got)
+	f.Fuzz(func(t *testing.T, field string) { readAlike(t, field) })
+}
+
+// readAlike holds the two parsers together.
+func readAlike(t interface{ Fatalf(string, ...any) }, field string) {
+	got := items(field)
+	want, ok := asIndependently(field)
+	if !ok {
+		if len(got) > 0 {
+			t.Fatalf("%q is no list of items, and is read as %v", field, got)
+		}
+		return
+	}
+	if len(got) == 0 {
+		if len(want) > 0 && !strings.ContainsAny(field, "@%(") && !strings.Contains(field, ":") {
+			t.Fatalf("%q is not read, and is %v", field, want)
+		}
+		return
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%q is read as %v, and is %v", field, got, want)
+	}
+	for i := range want {
+		for _, key := range []string{"r", "t"} {
+			a, known := got[i][key]
+			b, is := want[i][key]
+			if known != is || a != b {
+				t.Fatalf("%q is read as %v, and is %v", field, got, want)
 			}
-			return
 		}
-		if len(got) == 0 {
-			if len(want) > 0 && !strings.ContainsAny(field, "@%(") && !strings.Contains(field, ":") {
-				t.Fatalf("%q is not read, and is %v", field, want)
+	}
+}
+
+// The same for fields that are nearly right, which a fuzzer finds rarely.
+func TestRateLimitIsReadAsAnIndependentParserReadsIt(t *testing.T) {
+	bare := rapid.SampledFrom([]string{
+		`"a"`, `"a\"b"`, `"\\"`, `"\a"`, `"\`, `" ~"`, "\"\x1f\"", "\"\x7f\"", `""`, `"`, `a`, `z9`, `A`, `Z`, `*`, `a*b:c/d!~`, `a@`, `0`, `9`, `-1`, `-`, `--1`, `00012`,
+		`123456789012345`, `1234567890123456`, `-123456789012345`, `1.5`, `1.`, `.5`, `1.123`, `1.1234`, `123456789012.1`, `1234567890123.1`, `-1.5`,
+		`?0`, `?1`, `?2`, `?`, `:AA==:`, `::`, `:A:`, `:AA==`, `:`, "", " ",
+	})
+	key := rapid.SampledFrom([]string{"r", "t", "r", "t", "*", "a", "z", "r0", "r9", "r_", "r-", "r.", "r*", "R", "0", "_", "-", ".", "", "rZ"})
+	blank := rapid.SampledFrom([]string{"", "", "", " ", "  ", "\t"})
+	rapid.Check(t, func(t *rapid.T) {
+		var field strings.Builder
+		for i := range rapid.IntRange(1, 3).Draw(t, "items") {
+			if i > 0 {
+				field.WriteString(blank.Draw(t, "blank") + "," + blank.Draw(t, "blank"))
 			}
-			return
-		}
-		if len(got) != len(want) {
-			t.Fatalf("%q is read as %v, and is %v", field, got, want)
-		}
-		for i := range want {
-			for _, key := range []string{"r", "t"} {
-				a, known := got[i][key]
-				b, is := want[i][key]
-				if known != is || a != b {
-					t.Fatalf("%q is read as %v, and is %v", field, got, want)
+			field.WriteString(bare.Draw(t, "item"))
+			for range rapid.IntRange(0, 3).Draw(t, "parameters") {
+				field.WriteString(";" + blank.Draw(t, "blank") + key.Draw(t, "key"))
+				if rapid.Bool().Draw(t, "has a value") {
+					field.WriteString("=" + bare.Draw(t, "value"))
 				}
 			}
 		}
+		readAlike(t, field.String()+rapid.SampledFrom([]string{"", "", "", " ", ",", "x", ", "}).Draw(t, "end"))
 	})
 }
