@@ -98,6 +98,7 @@ func (g *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if protocol := r.Header.Get("Upgrade"); !printable(protocol) || strings.Contains(protocol, ",") {
 			delete(r.Header, "Upgrade") // as if nobody had asked: httputil knows one protocol at a time, and takes another answer for a failure
 		}
+		w.Header()["Content-Type"] = nil // what the service does not name is not guessed
 		g.reverse.ServeHTTP(w, r)
 	}
 }

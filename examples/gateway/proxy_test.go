@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +174,23 @@ func TestWithoutAnUpstreamForItARequestIsNotFound(t *testing.T) {
 	}
 	if res, body := get(t, g.url("proxy", "/b")); res.StatusCode != 404 || !strings.Contains(body, "no_upstream") {
 		t.Errorf("/b: %d %s", res.StatusCode, body)
+	}
+}
+
+// What an answer is nobody but the service knows: where it does not say, Go would guess.
+func TestTheTypeOfAnAnswerIsTheServices(t *testing.T) {
+	back := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = nil
+		if r.URL.Path == "/typed" {
+			w.Header().Set("Content-Type", "text/x-own")
+		}
+		io.WriteString(w, "<html><script>")
+	})
+	g := inFront(t, back, "queue: {}")
+	for path, want := range map[string][]string{"/untyped": nil, "/typed": {"text/x-own"}} {
+		if res, body := get(t, g.url("proxy", path)); !slices.Equal(res.Header["Content-Type"], want) || body != "<html><script>" {
+			t.Errorf("%s: %q, want %q; %q", path, res.Header["Content-Type"], want, body)
+		}
 	}
 }
 
