@@ -150,7 +150,11 @@ func counted(n int, thing string) string {
 func (g *gateway) greet(w io.Writer) {
 	var b strings.Builder
 	for _, l := range g.listeners {
-		fmt.Fprintf(&b, "gateway: %-6s http://%s\n", l.name, l.address())
+		url, curl := operate.URL(l.Addr())
+		if curl != "" {
+			url += " with curl " + curl
+		}
+		fmt.Fprintf(&b, "gateway: %-6s %s\n", l.name, strings.TrimSpace(url))
 	}
 	for _, line := range g.proxy.table.Load().lines() {
 		fmt.Fprintf(&b, "gateway: %s\n", line)

@@ -71,6 +71,14 @@ func Reachable(a net.Addr) string {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), addr.Port()).String()
 }
 
+// URL is how to ask a listener from this machine, and what to tell curl besides where it is a socket in the file system.
+func URL(a net.Addr) (url, curl string) {
+	if a.Network() == "unix" {
+		return "http://localhost", "--unix-socket " + a.String() + " "
+	}
+	return "http://" + Reachable(a), ""
+}
+
 // Console is what an admin listener serves.
 type Console struct {
 	Shedder *shed.Shedder

@@ -123,3 +123,19 @@ func TestPolls(t *testing.T) {
 		t.Errorf("while all is well clients are told %s", rec.Body)
 	}
 }
+
+func TestAListenerIsAskedByItsURLOrThroughItsSocket(t *testing.T) {
+	for _, row := range []struct {
+		addr      net.Addr
+		url, curl string
+	}{
+		{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, "http://127.0.0.1:80", ""},
+		{&net.TCPAddr{IP: net.IPv4zero, Port: 80}, "http://127.0.0.1:80", ""},
+		{&net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 80}, "http://[2001:db8::1]:80", ""},
+		{&net.UnixAddr{Name: "/run/admin.sock", Net: "unix"}, "http://localhost", "--unix-socket /run/admin.sock "},
+	} {
+		if url, curl := URL(row.addr); url != row.url || curl != row.curl {
+			t.Errorf("%v: %q, %q", row.addr, url, curl)
+		}
+	}
+}
