@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -37,7 +38,7 @@ func newCheck(s *shed.Shedder, p *pumpkin.Pumpkin, log *slog.Logger) (http.Handl
 	if err != nil {
 		return nil, err
 	}
-	decide := protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	decide := protect(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // who gets here may pass
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked, nginx, ok := original(r)
 		if !ok {
@@ -83,7 +84,6 @@ func original(r *http.Request) (asked *http.Request, nginx, ok bool) {
 		}
 		asked.URL = &u
 	}
-	asked.RequestURI = asked.URL.RequestURI()
 	return asked, nginx, true
 }
 
@@ -97,7 +97,7 @@ type answer struct {
 func (a *answer) Header() http.Header { return a.header }
 
 func (a *answer) WriteHeader(status int) {
-	if a.status == 0 && status >= 200 {
+	if a.status == 0 {
 		a.status = status
 	}
 }
@@ -109,10 +109,7 @@ func (a *answer) Write(b []byte) (int, error) {
 
 // send says it in the proxy's terms.
 func (a *answer) send(w http.ResponseWriter, nginx bool) {
-	status := a.status
-	if status == 0 {
-		status = http.StatusOK
-	}
+	status := cmp.Or(a.status, http.StatusOK) // nothing was said against it
 	h := w.Header()
 	for field, values := range a.header {
 		if field != "Connection" { // is about the connection that the client has

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -21,6 +22,7 @@ clients: {trusted_proxies: [127.0.0.0/8]}
 limits:
   - {name: two, token_bucket: {capacity: 2, refill: 1/day}, per: ip, routes: [pages]}
   - {name: posts, token_bucket: {capacity: 1, refill: 1/day}, per: ip, routes: [posts]}
+  - {name: bodies, token_bucket: {capacity: 1, refill: 1/day}, unit: request_bytes, per: ip}
 routes:
   - {name: pages, match: "GET /pages/{page}"}
   - {name: posts, match: "POST /pages/{page}"}
@@ -63,19 +65,30 @@ func TestNginxIsAnsweredInItsTerms(t *testing.T) {
 		{"203.0.113.1", "POST", "/pages/3", 200, "", ""},
 		{"203.0.113.1", "POST", "/pages/3", 403, "429", "over_limit"},
 		{"203.0.113.1", "GET", "/else", 200, "", ""},
+		{"203.0.113.3", "", "/pages/1", 200, "", ""}, // asked with GET
+		{"203.0.113.3", "", "/pages/1", 200, "", ""},
+		{"203.0.113.3", "", "/pages/1", 403, "429", "over_limit"},
+		{"garbage", "GET", "/pages/1", 403, "403", "no_identity"},
 		{"203.0.113.1", "GET", "/reports", 403, "503", "feature_off"},
 	} {
 		res, p := ask(row.client, row.method, row.uri)
 		if res.StatusCode != row.status || res.Header.Get("Spillway-Status") != row.meant || string(p.Reason) != row.reason {
 			t.Errorf("%d: %d %v %+v", i, res.StatusCode, res.Header, p)
 		}
-		if (row.status == 403) != (res.Header.Get("Retry-After") != "") {
+		if (row.status == 403 && row.reason != "no_identity") != (res.Header.Get("Retry-After") != "") {
 			t.Errorf("%d: Retry-After %q", i, res.Header.Get("Retry-After"))
 		}
 	}
 	// Without the address nothing can be decided, and nothing is let through for that.
-	if res, _ := get(t, g.url("check", "/nginx")); res.StatusCode != 403 {
-		t.Errorf("no X-Original-URI: %d", res.StatusCode)
+	if res, body := get(t, g.url("check", "/nginx")); res.StatusCode != 403 || !strings.Contains(body, `"reason":"no_original"`) {
+		t.Errorf("no X-Original-URI: %d %s", res.StatusCode, body)
+	}
+	// With it nginx is known without its prefix, but by no field under Envoy's, whose clients can send that.
+	if res, _ := get(t, g.url("check", "/"), "X-Original-URI", "/reports"); res.StatusCode != 403 || res.Header.Get("Spillway-Status") != "503" {
+		t.Errorf("without a prefix: %d %v", res.StatusCode, res.Header)
+	}
+	if res, _ := get(t, g.url("check", "/envoy/reports"), "X-Original-URI", "/else"); res.StatusCode != 429 || res.Header.Get("Spillway-Status") != "503" {
+		t.Errorf("under Envoy's prefix: %d %v", res.StatusCode, res.Header)
 	}
 	if res, _ := get(t, g.url("check", "/nginx"), "X-Original-URI", "/else", "X-Original-URI", "/reports", "X-Forwarded-For", "203.0.113.9"); res.StatusCode != 403 {
 		t.Errorf("two of them, and who knows which is the proxy's: %d", res.StatusCode)
@@ -92,14 +105,16 @@ func TestEnvoyIsAnsweredInItsTerms(t *testing.T) {
 		method, path  string
 		status        int
 		meant, reason string
+		client        string
 	}{
-		{"GET", "/envoy/pages/1", 200, "", ""},
-		{"GET", "/pages/2", 200, "", ""}, // without a path_prefix
-		{"GET", "/envoy/pages/1", 429, "429", "over_limit"},
-		{"POST", "/envoy/pages/1", 200, "", ""},
-		{"GET", "/envoy/reports", 429, "503", "feature_off"},
+		{"GET", "/envoy/pages/1", 200, "", "", ""},
+		{"GET", "/pages/2", 200, "", "", ""}, // without a path_prefix
+		{"GET", "/envoy/pages/1", 429, "429", "over_limit", ""},
+		{"POST", "/envoy/pages/1", 200, "", "", ""}, // what it sends along is not the body that is asked about
+		{"GET", "/envoy/reports", 429, "503", "feature_off", ""},
+		{"GET", "/envoy/pages/1", 403, "403", "no_identity", "garbage"},
 	} {
-		res, body := asked(t, request(t, row.method, g.url("check", row.path), "", "X-Forwarded-For", "203.0.113.9"))
+		res, body := asked(t, request(t, row.method, g.url("check", row.path), "a body", "X-Forwarded-For", cmp.Or(row.client, "203.0.113.9")))
 		if res.StatusCode != row.status || res.Header.Get("Spillway-Status") != row.meant || !strings.Contains(body, row.reason) {
 			t.Errorf("%d: %d %v %s", i, res.StatusCode, res.Header, body)
 		}

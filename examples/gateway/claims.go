@@ -31,7 +31,7 @@ func dropClaims(h http.Header, clients shed.Clients, trusted bool) {
 		odd := name != strings.ToLower(field)
 		claim := slices.Contains(claims, name) || name == asName(believed) || strings.HasPrefix(name, "spillway-peer") ||
 			strings.HasPrefix(name, "x-forwarded-") && (!trusted || odd)
-		if claim && (!trusted || odd || field != believed) {
+		if claim && (!trusted || field != believed) {
 			delete(h, field)
 		}
 	}

@@ -2,14 +2,17 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/spillway-go/spillway/shed"
 )
@@ -50,6 +53,56 @@ func TestNoSpellingOfAClaimReachesTheService(t *testing.T) {
 	}
 }
 
+func TestWhichPeersAreTrustedProxies(t *testing.T) {
+	proxies := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for remote, want := range map[string]bool{
+		"10.1.2.3:4": true, "[::ffff:10.1.2.3]:4": true, "[fd00::1]:4": true, "11.1.2.3:4": false, "[2001:db8::1]:4": false, "10.1.2.3": false, "@": false, "": false,
+	} {
+		if got := isTrusted(remote, proxies); got != want {
+			t.Errorf("%q: %t", remote, got)
+		}
+	}
+}
+
+func TestWhatAProxyAddsToForwarded(t *testing.T) {
+	for remote, want := range map[string]string{
+		"10.1.2.3:4": "for=10.1.2.3;proto=http", "[::ffff:10.1.2.3]:4": "for=10.1.2.3;proto=http", "[2001:db8::1]:4": `for="[2001:db8::1]";proto=http`,
+		"@": "for=unknown;proto=http",
+	} {
+		r := &http.Request{RemoteAddr: remote}
+		if got := forwardedBy(r); got != want {
+			t.Errorf("%q: %s, want %s", remote, got, want)
+		}
+		r.TLS = new(tls.ConnectionState)
+		if got := forwardedBy(r); got != want+"s" {
+			t.Errorf("%q over TLS: %s", remote, got)
+		}
+	}
+}
+
+// What reading says once the body was closed is not the client's doing, but that of who sends it on.
+func TestOnlyTheClientsOwnFailureIsItsFailure(t *testing.T) {
+	for name, row := range map[string]struct {
+		err            error
+		closed, failed bool
+		dropped        int
+	}{
+		"broken off":     {err: io.ErrUnexpectedEOF, failed: true},
+		"its end":        {err: io.EOF, dropped: 1},
+		"more to come":   {},
+		"closed by then": {err: http.ErrBodyReadAfterClose, closed: true},
+	} {
+		dropped := 0
+		p := &passing{ReadCloser: io.NopCloser(iotest.ErrReader(row.err)), drop: func(http.Header) { dropped++ }}
+		if row.closed {
+			p.Close()
+		}
+		if _, err := p.Read(make([]byte, 1)); err != row.err || p.failed.Load() != row.failed || dropped != row.dropped {
+			t.Errorf("%s: %v, failed %t, trailers looked at %d times", name, err, p.failed.Load(), dropped)
+		}
+	}
+}
+
 // The one field has many spellings in the file and one on the wire.
 func TestTheBelievedFieldGoesOnHoweverTheFileSpellsIt(t *testing.T) {
 	for spelling, want := range map[string]string{
@@ -69,7 +122,7 @@ func TestNobodyTunnelsRequestsPastTheRules(t *testing.T) {
 	})
 	g := inFront(t, back, "")
 	for protocol, want := range map[string]string{
-		"h2c": "||", "H2C": "||", "websocket, h2c": "||", "websocket, chat": "||", "HTTP/2.0": "||", "TLS/1.2": "||", "websocket": "websocket||Upgrade", "tail/2": "tail/2||Upgrade",
+		"h2c": "||", "H2C": "||", "websocket, h2c": "||", "websocket, chat": "||", "h2": "||", "HTTP/2.0": "||", "TLS/1.2": "||", "websocket": "websocket||Upgrade", "tail/2": "tail/2||Upgrade",
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(g.url("proxy", ""), "http://"))
 		if err != nil {

@@ -94,6 +94,9 @@ func TestWithoutThePeerAGatewayDecidesItself(t *testing.T) {
 			key = k
 		}
 	}
+	if res, _ := get(t, all[1].url("proxy", pumpkinPath)); res.StatusCode != 200 { // it serves, so that closing it closes its port at once
+		t.Fatal(res.Status)
+	}
 	all[1].listeners[0].server.Close()
 	passed := 0
 	for range 9 {
@@ -112,6 +115,35 @@ func TestWithoutThePeerAGatewayDecidesItself(t *testing.T) {
 	}
 	if st := all[0].proxy.status().Peers; st[0].Alone != 9 {
 		t.Errorf("%+v", st)
+	}
+}
+
+// A peer that breaks off once it was asked may have done what was asked: nobody does it again.
+func TestARequestThatAPeerMayHaveDoneIsNotDoneAgain(t *testing.T) {
+	all := fleet(t, 2, fleetFile)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 1<<10))
+			_ = conn.(*net.TCPConn).SetLinger(0) // a reset, as of a process that was killed
+			conn.Close()
+		}
+	}()
+	for _, m := range all[0].proxy.peers.members {
+		m.url = mustUpstream(t, "http://"+l.Addr().String())[configfile.DefaultUpstream]
+	}
+	all[0].proxy.peers.self = nil // everybody belongs to the other one
+	res, body := get(t, all[0].url("proxy", "/"), "X-API-Key", "k")
+	if res.StatusCode != http.StatusBadGateway || !strings.Contains(body, `"reason":"peer_failed"`) || all[0].proxy.peers.alone.Load() != 0 {
+		t.Errorf("%d %s", res.StatusCode, body)
 	}
 }
 
