@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -162,5 +164,28 @@ func TestOperatorsHaveTheLivePageToo(t *testing.T) {
 	r.Host = "attacker.example"
 	if answer, _ := answered(t, r); answer.StatusCode != 401 {
 		t.Errorf("under a made-up host name: %d, want 401", answer.StatusCode)
+	}
+}
+
+// Over HTTP/2 the demo says what it says over HTTP/1.1.
+func TestHTTP2WithoutTLS(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "demo.yaml")
+	if err := os.WriteFile(path, []byte("limits: [{name: few, token_bucket: {capacity: 2, refill: 1/day}}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := started(t, "-config", path)
+	tr := &http.Transport{Protocols: new(http.Protocols)}
+	tr.Protocols.SetUnencryptedHTTP2(true)
+	defer tr.CloseIdleConnections()
+	for i, want := range []int{200, 200, 429} {
+		answer, err := tr.RoundTrip(request(t, "GET", d.url("/api/items"), "", "X-API-Key", "h2"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		refused := answer.Header.Get("Retry-After") != "" && answer.Header.Get("Content-Type") == "application/problem+json"
+		if answer.ProtoMajor != 2 || answer.StatusCode != want || refused != (want == 429) || answer.Header.Get("RateLimit-Policy") != `"few";q=2;w=172800` {
+			t.Errorf("call %d: %s %d %v, want %d", i+1, answer.Proto, answer.StatusCode, answer.Header, want)
+		}
 	}
 }

@@ -134,8 +134,11 @@ func (d *demo) build(log *slog.Logger) (err error) {
 		return err
 	}
 	quiet := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true) // for curl --http2-prior-knowledge: both say the same
 	for i, h := range []http.Handler{app, operate.Console{Shedder: d.shedder, Pumpkin: d.pumpkin}.Handler()} {
-		d.servers[i] = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ErrorLog: quiet}
+		d.servers[i] = &http.Server{Handler: h, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, ErrorLog: quiet}
 	}
 	return nil
 }
