@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/shed"
 )
@@ -313,8 +312,6 @@ func startDemo(t *testing.T, glass string) (app, admin, token string) {
 // TestTheAnswersOfTheDocumentsAreTheRealOnes asks what the README's first lines of code protect, once and until they refuse; other pages
 // leave the limit per address out.
 func TestTheAnswersOfTheDocumentsAreTheRealOnes(t *testing.T) {
-	perClient := shed.Limit{Name: "per-client", Rule: limits.TokenBucket{Capacity: 20, Refill: limits.PerSecond(5)}}
-	perIP := shed.Limit{Name: "per-ip", Per: shed.PerIP, Rule: limits.TokenBucket{Capacity: 500, Refill: limits.PerSecond(100)}}
 	synctest.Test(t, func(t *testing.T) { // so that nothing refills meanwhile
 		first, refused := answers(t, perClient)
 		firstOfReadme, refusedOfReadme := answers(t, perClient, perIP)
