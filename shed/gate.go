@@ -39,6 +39,9 @@ type gate struct {
 	streams budget  // counts work that turned out to be long-lived on a route without a budget; it has no bound
 	free    []*slot // slots that were used before, to be used again
 	latency recentLatency
+
+	unwatched usualLatency // of work without a lane
+	shortage  shortage     // whether room is short
 }
 
 // ticket is one request at the gate, from Offer until it is granted, refused or has gone away.
@@ -124,6 +127,9 @@ func (g *gate) Offer(now time.Duration, t *ticket) answer {
 	}
 	g.setDeadline(now, t)
 	displaced, ok := g.line.Push(now, &t.Waiter)
+	if !ok || displaced != nil {
+		g.shortage.begin(now, g.inFlight)
+	}
 	if !ok {
 		t.reason = QueueFull
 		a.drain = g.drain()
@@ -172,12 +178,13 @@ func (g *gate) refusal(now time.Duration, t *ticket) Reason {
 	reason, lack := g.judge(now, t, ahead, ok)
 	if lack {
 		g.line.Refused(now, &t.Waiter)
+		g.shortage.begin(now, g.inFlight)
 	}
 	return reason
 }
 
-// judge is refusal for somebody with so many ahead; ok says whether the line would take it. Lack tells a lack of room from what
-// would be refused in no line at all.
+// judge is refusal for somebody with so many ahead; ok says whether the line would take it. Lack tells a lack of room from a
+// deadline that no room would keep.
 func (g *gate) judge(now time.Duration, t *ticket, ahead int, ok bool) (reason Reason, lack bool) {
 	wait, left := g.expectedWait(ahead), g.maxWait+g.maxWait/4
 	if t.hard > 0 {
@@ -185,7 +192,7 @@ func (g *gate) judge(now time.Duration, t *ticket, ahead int, ok bool) (reason R
 	}
 	switch {
 	case g.line.Cap() == 0:
-		return Overloaded, false
+		return Overloaded, true
 	case t.hard > 0 && g.service() > left:
 		return Deadline, false // there would not be time without any wait
 	case !ok && ahead >= g.line.Cap(), !ok && g.line.Len() >= g.line.Cap():
@@ -234,18 +241,33 @@ func (g *gate) Done(now time.Duration, s *slot, generation uint32, outcome Outco
 	if s.budget != nil {
 		s.budget.inUse--
 	} else {
+		usual := g.usual(s)
 		g.lanes.done(now, s, outcome)
 		if outcome != Ignored && (!s.lane.exceptional() || outcome == Dropped) {
-			sample := concurrency.Sample{Latency: now - s.started, InFlight: g.inFlight, Dropped: outcome == Dropped}
+			sample := concurrency.Sample{
+				Latency: now - s.started, InFlight: g.inFlight, Dropped: outcome == Dropped,
+				Usual: usual, Short: g.shortage.lasts(),
+			}
 			g.estimate.Observe(now, sample)
 			if outcome == Success {
 				g.latency.add(now, sample.Latency)
+				if s.lane == nil {
+					g.unwatched.add(sample.Latency)
+				}
 			}
 		}
 		g.inFlight--
+		g.ease(now, s)
 	}
 	g.free = append(g.free, s)
 	return answer{wake: g.settle(now)}, true
+}
+
+// ease counts work that runs no longer against a shortage.
+func (g *gate) ease(now time.Duration, s *slot) {
+	if g.shortage.ended(s.started) {
+		g.estimate.Eased(now, g.inFlight)
+	}
 }
 
 // Detach takes running work out from under the limit, because it has turned out to be a stream: it may last for hours, and
@@ -259,6 +281,7 @@ func (g *gate) Detach(now time.Duration, s *slot, generation uint32) (answer, bo
 	s.lane, s.budget = nil, &g.streams
 	g.streams.inUse++
 	g.inFlight--
+	g.ease(now, s)
 	return answer{wake: g.settle(now)}, true
 }
 
@@ -271,6 +294,7 @@ func (g *gate) Leave(now time.Duration, t *ticket) bool {
 	}
 	if now >= t.Deadline {
 		g.line.Refused(now, &t.Waiter) // its time was up: it has not left of its own will
+		g.shortage.begin(now, g.inFlight)
 	}
 	return true
 }
@@ -278,6 +302,9 @@ func (g *gate) Leave(now time.Duration, t *ticket) bool {
 // Expire ends the wait of everybody whose time is up.
 func (g *gate) Expire(now time.Duration) answer {
 	expired := g.line.Expire(now)
+	if expired != nil {
+		g.shortage.begin(now, g.inFlight)
+	}
 	for w := expired; w != nil; w = w.Next {
 		ticketOf(w).timeIsUp()
 	}

@@ -51,6 +51,14 @@ func (l *lane) full() bool { return l != nil && l.shut > 0 && l.inFlight >= l.sh
 // exceptional reports whether work of this route says nothing about what all routes together can do.
 func (l *lane) exceptional() bool { return l != nil && l.pulse.slow }
 
+// usualTime is how long work of this route usually takes; 0 while that is not known.
+func (l *lane) usualTime() time.Duration {
+	if l.pulse.n < pulseFirst {
+		return 0
+	}
+	return time.Duration(l.pulse.usual)
+}
+
 // enter and leave count what runs.
 func (l *lane) enter(now time.Duration) {
 	if l == nil {

@@ -1,8 +1,6 @@
 package shed
 
-import (
-	"time"
-)
+import "time"
 
 // recentLatency follows how long successful work takes, for estimates of waiting time: the median of three means of up to
 // 32 samples each, so that one hiccup does not make the line look longer than it is. With few requests a mean ends sooner, by
@@ -49,6 +47,34 @@ func (r *recentLatency) typical() time.Duration {
 		return min(a, b)
 	}
 	return max(min(a, b), min(max(a, b), c))
+}
+
+// usualLatency is how long successful work usually takes: the mean of the last so many, which a burst or two do not move by much. It is
+// for a gate whose routes are not watched; a lane has its own. The zero value has seen nothing.
+type usualLatency struct {
+	mean float64 // ns
+	n    int     // how many are in it, at most pulseMemory
+}
+
+func (u *usualLatency) add(d time.Duration) {
+	u.n = min(u.n+1, pulseMemory)
+	u.mean += (float64(d) - u.mean) / float64(u.n)
+}
+
+// time is 0 while too little is known.
+func (u *usualLatency) time() time.Duration {
+	if u.n < pulseFirst {
+		return 0
+	}
+	return time.Duration(u.mean)
+}
+
+// usual is how long work like that of s usually takes; 0 while that is not known.
+func (g *gate) usual(s *slot) time.Duration {
+	if s.lane == nil {
+		return g.unwatched.time()
+	}
+	return s.lane.usualTime()
 }
 
 // service is what a request is given to be served in after its wait: half as much again as one takes on average, which with

@@ -29,6 +29,9 @@ func (g *gate) start(now time.Duration, t *ticket) {
 func (g *gate) run(now time.Duration, l *lane) *slot {
 	g.inFlight++
 	g.peak = max(g.peak, g.inFlight)
+	if g.inFlight > g.estimate.Trial() {
+		g.shortage.begin(now, g.inFlight)
+	}
 	l.enter(now)
 	return g.take(now, l, nil)
 }
