@@ -8,4 +8,6 @@
 //   - [github.com/spillway-go/spillway/queue] orders those who wait;
 //   - [github.com/spillway-go/spillway/health] tells how the process is;
 //   - [github.com/spillway-go/spillway/pumpkin] tells clients what is broken.
+//
+// The program examples/complete has all of them in one file, to copy.
 package spillway
