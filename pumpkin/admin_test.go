@@ -72,8 +72,12 @@ func TestItemsAreReadWithTheirPrivateFields(t *testing.T) {
 	answers(t, call(p, "GET", "/items/a", ""), 200, "")
 	answers(t, call(p, "GET", "/items/c", ""), 404, NotFound)
 	answers(t, call(p, "GET", "/elsewhere", ""), 404, NotFound)
-	answers(t, call(p, "POST", "/items/a", body("")), 405, MethodNotAllowed)
-	answers(t, call(p, "DELETE", "/items", ""), 405, MethodNotAllowed)
+	for _, c := range [][3]string{{"POST", "/items/a", "DELETE"}, {"DELETE", "/items", "GET"}} {
+		w := call(p, c[0], c[1], "")
+		if answers(t, w, 405, MethodNotAllowed); !strings.Contains(w.Header().Get("Allow"), c[2]) {
+			t.Errorf("%s %s: Allow %q", c[0], c[1], w.Header().Get("Allow"))
+		}
+	}
 }
 
 func TestTheSamePutTwiceOnlyExtends(t *testing.T) {
@@ -183,6 +187,13 @@ func TestHostileBodiesAreRefusedAndChangeNothing(t *testing.T) {
 		{"feature as a boolean", body(`,"features":{"a":true}`), 422, InvalidField},
 		{"feature without name", body(`,"features":{"":{"off":1}}`), 422, InvalidField},
 		{"everything without confirmation", body(`,"features":{"*":{"off":1}}`), 422, ConfirmationNeeded},
+		{"spread above an hour", body(`,"recover_spread":3601`), 422, InvalidField},
+		{"blank ticket", body(`,"ticket":" "`), 422, InvalidField},
+		{"ticket of 281 characters", body(`,"ticket":"` + strings.Repeat("ü", 281) + `"`), 422, InvalidField},
+		{"URL of 1025 bytes", body(`,"url":"https://s.example/` + strings.Repeat("x", 1007) + `"`), 422, InvalidField},
+		{"link text of 81 characters", body(`,"url":"https://s.example/","link_text":"` + strings.Repeat("ü", 81) + `"`), 422, InvalidField},
+		{"language of 36 letters", message(`{"en":"x","` + strings.Repeat("abcdefgh-", 4) + `":"x"}`), 422, InvalidField},
+		{"language of 37 letters", message(`{"en":"x","` + strings.Repeat("abcdefgh-", 4) + `a":"x"}`), 422, InvalidField},
 		{"spread below 0", body(`,"recover_spread":-1`), 422, InvalidField},
 		{"spread with a fraction", body(`,"recover_spread":1.5`), 422, InvalidField},
 		{"start too far ahead", body(`,"starts_at":"9998-01-01T00:00:00Z"`), 422, InvalidField},
@@ -222,7 +233,11 @@ func TestWhatIsJustAllowedIsAccepted(t *testing.T) {
 		"marks and joiners":   `{"severity":"minor","reason":"r","message":{"en":"x","fa":"می\u200cخواهم\u200f 👩\u200d💻"}}`,
 		"the ends of a share": body(`,"features":{"a":{"off":0},"b":{"off":1}}`),
 		"tags":                `{"severity":"minor","reason":"r","message":{"en":"<script>alert(1)</script>"}}`,
-		"not dismissible":     body(`,"dismissible":false,"recover_spread":3600,"url":"http://s.example","link_text":"x"`),
+		"all at its longest": body(`,"recover_spread":3600,"ticket":"` + strings.Repeat("ü", 280) + `","url":"https://s.example/` + strings.Repeat("x", 1006) +
+			`","link_text":"` + strings.Repeat("ü", 80) + `"`),
+		"8 languages, one long": `{"severity":"minor","reason":"r","message":{"en":"x","ab":"x","ac":"x","ad":"x","ae":"x","af":"x","ag":"x","` +
+			strings.Repeat("abcdefgh-", 3) + `abcdefgh":"x"}}`,
+		"not dismissible": body(`,"dismissible":false,"recover_spread":3600,"url":"http://s.example","link_text":"x"`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers(t, call(p, "PUT", "/items/x", b, "Content-Type", "application/json; charset=UTF-8"), 200, "")
@@ -271,6 +286,9 @@ func TestDryRunShowsAndChangesNothing(t *testing.T) {
 	var d Document
 	if err := json.Unmarshal(w.Body.Bytes(), &d); err != nil || len(d.Items) != 2 || d.Rev != 2 {
 		t.Errorf("%v: %s", err, w.Body)
+	}
+	if h := w.Header(); h.Get("Content-Type") != "application/json" || h.Get("Cache-Control") != "no-store" {
+		t.Errorf("%v", h)
 	}
 	w = call(p, "DELETE", "/items/x?dry_run=1", "")
 	if answers(t, w, 200, ""); !strings.Contains(w.Body.String(), `"active":false`) {

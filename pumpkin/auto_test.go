@@ -131,11 +131,14 @@ func TestItGoesUpAfterAWhileAndComesDownInSteps(t *testing.T) {
 		a.want(t, -1, "ok")
 		var did []string
 		for _, r := range a.Audit(100) {
-			did = append(did, r.Action+" by "+r.Actor)
+			did = append(did, r.Action+" by "+r.Actor+": "+r.Reason)
 		}
 		slices.Reverse(did)
-		if got := strings.Join(did, ", "); got != "auto_raise by auto, auto_step by auto, auto_step by auto, auto_lower by auto" {
-			t.Error(got)
+		if want := []string{
+			"auto_raise by auto: by automation: pressure is 0.95, high is 0.9", "auto_step by auto: by automation: comes down, 50 % left",
+			"auto_step by auto: by automation: comes down, 25 % left", "auto_lower by auto: by automation: comes down, 25 % left",
+		}; !slices.Equal(did, want) {
+			t.Errorf("%q, want %q", did, want)
 		}
 		for _, line := range []string{"automation raises an item", "brings an item down", "automation ends an item", "pressure is 0.95, high is 0.9"} {
 			if !strings.Contains(a.log.String(), line) {
@@ -210,6 +213,9 @@ func TestFlapping(t *testing.T) {
 			a.want(t, 0.5, "recovering") // and a relapse follows
 		}
 		at := raise()
+		if reason := a.Audit(1)[0].Reason; reason != "by automation: pressure is 1, high is 0.9; it came back while coming down" {
+			t.Errorf("raised again for %q", reason)
+		}
 		if st := a.Auto.Status()[0]; !st.Latched || st.Raised != 4 {
 			t.Fatalf("%+v", st)
 		}
@@ -289,6 +295,15 @@ func TestAutomationThatStopsLeavesNothingBehind(t *testing.T) {
 		a.gauge.set("pressure", 1)
 		a.at(20 * time.Minute)
 		a.want(t, 1, "on")
+		prolonged := 0
+		for _, r := range a.Audit(100) {
+			if r.Action == "auto_prolong" {
+				prolonged++
+			}
+		}
+		if prolonged != 7 { // each time that half of 5 minutes is over
+			t.Errorf("prolonged %d times in 20 minutes", prolonged)
+		}
 		a.Auto.Close()
 		if a.share() != 1 {
 			t.Error("ended at once")

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unicode/utf8"
 )
 
 // autoActor is automation's name in the log and the audit trail.
@@ -138,7 +137,7 @@ func (r *autoRule) reason(was phase, v tally) string {
 	if was == recovering && r.stair.phase == up {
 		text += "; it came back while coming down"
 	}
-	if checkText("reason", text, maxReason) != nil || utf8.RuneCountInString(text) > maxReason {
+	if checkText("reason", text, maxReason) != nil {
 		text = "by automation"
 	}
 	return text

@@ -135,6 +135,46 @@ func TestNoticeRevGrowsExactlyWithWhatPeopleSee(t *testing.T) {
 	}
 }
 
+// What a person has ended is remembered for as long as somebody might still believe in it, and no more of it than there is room for.
+func TestWhatWasEndedIsRememberedForAWhile(t *testing.T) {
+	b := newBoard(testEpoch, "en", 15, 60)
+	write := func(at time.Time, id string, starts time.Time) {
+		t.Helper()
+		var err error
+		if b, err = b.put(at, id, Entry{Severity: Minor, Message: map[string]string{"en": "x"}, Reason: "r", TTL: time.Hour, StartsAt: starts}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what string, until map[string]time.Duration) {
+		t.Helper()
+		got := map[string]time.Duration{}
+		for _, tomb := range b.tombstones {
+			got[tomb.id] = tomb.until.Sub(start)
+		}
+		if !maps.Equal(got, until) || len(b.tombstones) != len(until) {
+			t.Errorf("%s: remembered are %v, want %v", what, got, until)
+		}
+	}
+	write(start, "now", time.Time{})
+	write(start, "later", start.Add(48*time.Hour))
+	b = b.clear(start, "now")
+	b = b.clear(start, "later")
+	b = b.clear(start, "never there")
+	want("both ended", map[string]time.Duration{"now": 24 * time.Hour, "later": 49 * time.Hour})
+	write(start.Add(time.Minute), "now", time.Time{})
+	want("one is back", map[string]time.Duration{"later": 49 * time.Hour})
+	b = b.clear(start.Add(time.Minute), "now")
+	write(start.Add(24*time.Hour+time.Minute), "another", time.Time{})
+	want("a day later", map[string]time.Duration{"later": 49 * time.Hour})
+	for i := range 2 * maxTombstones {
+		write(start.Add(25*time.Hour), fmt.Sprint("x", i), time.Time{})
+		b = b.clear(start.Add(25*time.Hour), fmt.Sprint("x", i))
+	}
+	if n := len(b.tombstones); n != maxTombstones || b.tombstones[n-1].id != fmt.Sprint("x", 2*maxTombstones-1) {
+		t.Errorf("%d are remembered, the last of them %q", n, b.tombstones[n-1].id)
+	}
+}
+
 // modelItem is what the property test remembers about an item, apart from the board.
 type modelItem struct {
 	words   string

@@ -75,9 +75,6 @@ func newClient(c ClientConfig, random func() float64) (*Client, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("pumpkin: client: URL is %q; it must be absolute, such as https://shop.example/pumpkin.json", c.URL)
 	}
-	if c.Transport == nil {
-		c.Transport = http.DefaultTransport
-	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}

@@ -147,6 +147,7 @@ func TestClientKeepsWhatItKnowsWhilePollsFail(t *testing.T) {
 		"no pace":           text(200, `{"schema":1,"epoch":"Z","rev":9,"items":[]}`),
 		"negative rev":      text(200, `{"schema":1,"epoch":"Z","rev":-1,"poll_after":15,"items":[]}`),
 		"impossible share":  text(200, `{"schema":1,"epoch":"Z","rev":9,"poll_after":15,"items":[{"features":{"x":{"off":7}}}]}`),
+		"too long by one":   text(200, `{"schema":1,"epoch":"Z","rev":9,"poll_after":15,"items":[]}`+strings.Repeat(" ", maxPolled-58)),
 		"without end":       text(200, strings.Repeat(" ", maxPolled)+`{"schema":1,"epoch":"Z","rev":9,"poll_after":15,"items":[]}`),
 		"no connection":     text(hangUp, ""),
 		"no answer in time": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -267,6 +268,61 @@ func TestClientComesBackInItsTurn(t *testing.T) {
 		pass(1)
 		if c.Blocked("search") || !c.Blocked("pay") || changes.Load() != 3 {
 			t.Errorf("after its turn: search %v, pay %v, %d changes", c.Blocked("search"), c.Blocked("pay"), changes.Load())
+		}
+	})
+}
+
+// Who is held back stays so, whatever the documents say meanwhile, and who is let in again is only the part that comes back.
+func TestClientsAreHeldBackAcrossDocuments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := open(t, Config{PollIdle: 15 * time.Second})
+		e := off("Search is off.", 1, "search")
+		e.RecoverSpread = 100
+		put(t, p, "s", e)
+		in, out := follow(t, newWire(p.Public().ServeHTTP), 0.4, ClientConfig{}), follow(t, newWire(p.Public().ServeHTTP), 0.9, ClientConfig{})
+		pass(5 * time.Second)
+		e.Features = map[string]Feature{"search": {Off: 0.5}}
+		put(t, p, "s", e)
+		pass(18 * time.Second) // both know, and the upper half may come back one after the other
+		if !in.Blocked("search") || !out.Blocked("search") {
+			t.Errorf("half is on again: 0.4 is off %t, 0.9 is off %t", in.Blocked("search"), out.Blocked("search"))
+		}
+		put(t, p, "other", off("Paying is off.", 1, "pay"))
+		pass(20 * time.Second)
+		if !out.Blocked("pay") || !out.Blocked("search") {
+			t.Errorf("after another document: pay %t, search %t", out.Blocked("pay"), out.Blocked("search"))
+		}
+		pass(90 * time.Second)
+		if !in.Blocked("search") || out.Blocked("search") {
+			t.Errorf("after its turn: 0.4 is off %t, 0.9 is off %t", in.Blocked("search"), out.Blocked("search"))
+		}
+	})
+}
+
+func TestClientsOfWhatCannotBeAskedAreRefused(t *testing.T) {
+	for address, want := range map[string]bool{
+		"https://shop.test/pumpkin.json": true, "http://shop.test/pumpkin.json": true,
+		"ftp://shop.test/": false, "/pumpkin.json": false, "https:///pumpkin.json": false, "": false, "http://%zz": false,
+	} {
+		c, err := NewClient(ClientConfig{URL: address, Transport: newWire(text(hangUp, ""))})
+		if (err == nil) != want {
+			t.Errorf("%q: %v", address, err)
+		}
+		if err == nil {
+			c.Close()
+		}
+	}
+}
+
+// Close waits for what it has called.
+func TestCloseWaitsForOnChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := false
+		p := open(t, Config{})
+		c := follow(t, newWire(p.Public().ServeHTTP), 0, ClientConfig{OnChange: func(Document) { time.Sleep(time.Minute); ended = true }})
+		pass(time.Second)
+		if c.Close(); !ended {
+			t.Error("OnChange goes on after Close")
 		}
 	})
 }
