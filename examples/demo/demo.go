@@ -62,8 +62,8 @@ func open(o options, getenv func(string) string, log *slog.Logger) (*demo, error
 		return nil, err
 	}
 	if d.tokens, d.made, err = pumpkin.AdminTokens(d.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
-		if line := d.config.Pumpkin.TokenFileLine; line > 0 {
-			return nil, fmt.Errorf("%s:%d: %w", o.config, line, err)
+		if d.config.Pumpkin.TokenFile != "" {
+			return nil, fmt.Errorf("%s: %w", d.config.Place("pumpkin.admin.token_file"), err)
 		}
 		return nil, fmt.Errorf("demo: %w", err)
 	}

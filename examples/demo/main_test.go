@@ -130,14 +130,14 @@ func TestWhatCannotWorkIsOneClearLineAndExitCode2(t *testing.T) {
 		"token too short":        {args: free, token: "short", says: []string{"SPILLWAY_ADMIN_TOKEN", "32"}},
 		"config does not exist":  {args: []string{"-config", "/nowhere/spillway.yaml"}, says: []string{"/nowhere/spillway.yaml: there is no such file"}},
 		"config is a folder":     {args: []string{"-config", t.TempDir()}, says: []string{"folder"}},
-		"unknown key":            {args: config("limit:\n  - name: x\n"), says: []string{"spillway.yaml:1: ", "limits"}},
-		"negative capacity":      {args: config("limits:\n  - name: x\n    token_bucket: {capacity: -1, refill: 5/s}\n"), says: []string{"spillway.yaml:3: ", "capacity"}},
-		"rate 0":                 {args: config("limits:\n  - name: x\n    token_bucket: {capacity: 1, refill: 0/s}\n"), says: []string{"spillway.yaml:3: ", "refill"}},
-		"duplicate rule":         {args: config("limits:\n  - {name: x, token_bucket: {capacity: 1, refill: 1/s}}\n  - {name: x, token_bucket: {capacity: 1, refill: 1/s}}\n"), says: []string{"spillway.yaml:3: ", "x"}},
-		"conflicting routes":     {args: config("routes:\n  - {name: a, match: \"GET /x/{id}\"}\n  - {name: b, match: \"GET /x/{key}\"}\n"), says: []string{"spillway.yaml:3: ", "/x/{key}"}},
-		"no YAML":                {args: config("limits: [\n"), says: []string{"spillway.yaml:1: "}},
-		"token file is missing":  {args: config("pumpkin:\n  admin: {token_file: nowhere.token}\n"), says: []string{":2: ", "nowhere.token"}},
-		"token file is a folder": {args: config("pumpkin:\n  admin: {token_file: .}\n"), says: []string{":2: ", "token"}},
+		"unknown key":            {args: config("limit:\n  - name: x\n"), says: []string{"spillway.yaml:1:", "limits"}},
+		"negative capacity":      {args: config("limits:\n  - name: x\n    token_bucket: {capacity: -1, refill: 5/s}\n"), says: []string{"spillway.yaml:3:", "capacity"}},
+		"rate 0":                 {args: config("limits:\n  - name: x\n    token_bucket: {capacity: 1, refill: 0/s}\n"), says: []string{"spillway.yaml:3:", "refill"}},
+		"duplicate rule":         {args: config("limits:\n  - {name: x, token_bucket: {capacity: 1, refill: 1/s}}\n  - {name: x, token_bucket: {capacity: 1, refill: 1/s}}\n"), says: []string{"spillway.yaml:3:", "x"}},
+		"conflicting routes":     {args: config("routes:\n  - {name: a, match: \"GET /x/{id}\"}\n  - {name: b, match: \"GET /x/{key}\"}\n"), says: []string{"spillway.yaml:3:", "/x/{key}"}},
+		"no YAML":                {args: config("limits: [\n"), says: []string{"spillway.yaml:1:"}},
+		"token file is missing":  {args: config("pumpkin:\n  admin: {token_file: nowhere.token}\n"), says: []string{"spillway.yaml:2:11: ", "nowhere.token"}},
+		"token file is a folder": {args: config("pumpkin:\n  admin: {token_file: .}\n"), says: []string{"spillway.yaml:2:11: ", "token"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SPILLWAY_ADMIN_TOKEN", c.token)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 
 	"github.com/spillway-go/spillway/limits"
 	"github.com/spillway-go/spillway/shed"
@@ -33,19 +31,10 @@ func program(o options) configfile.Config {
 		},
 		Pumpkin:   configfile.Pumpkin{AdminListen: configfile.DefaultAdminListen},
 		Upstreams: map[string]*url.URL{},
+		Unaided:   true, // nobody logs in here
 	}
 	if o.checkListen != "" && o.config == "" { // who asks there is a proxy on this machine
 		c.Shed.Clients.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	}
 	return c
-}
-
-// errNoPrincipal is what is to be said about a file that lists principal beside other ways.
-var errNoPrincipal = errors.New("clients.identify lists principal, which names nobody here: a gateway has nobody log in; the other ways are tried")
-
-// withoutPrincipal returns the ways to find out who asks that a gateway has, if there are any beside principal: a file may be shared
-// with programs in which somebody logs in. Where it is the only way nobody would ever be known, and that is refused.
-func withoutPrincipal(ways []string) ([]string, bool) {
-	others := slices.DeleteFunc(slices.Clone(ways), func(way string) bool { return way == "principal" })
-	return others, len(others) > 0 && len(others) < len(ways)
 }

@@ -82,8 +82,8 @@ func open(o options, getenv func(string) string, log *slog.Logger) (*gateway, er
 		}
 	}
 	if g.tokens, g.made, err = pumpkin.AdminTokens(g.config.Pumpkin.TokenFile, getenv(pumpkin.TokenEnv)); err != nil {
-		if line := g.config.Pumpkin.TokenFileLine; line > 0 {
-			return nil, fmt.Errorf("%s:%d: %w", o.config, line, err)
+		if g.config.Pumpkin.TokenFile != "" {
+			return nil, fmt.Errorf("%s: %w", g.config.Place("pumpkin.admin.token_file"), err)
 		}
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -115,10 +115,6 @@ func (g *gateway) load(o options) error {
 	g.watch = &configfile.Watch{Path: o.config, Program: own, Flags: func(c *configfile.Config) {
 		if o.admin != "" { // then it makes no difference what the file says about that
 			c.Pumpkin.AdminListen = own.Pumpkin.AdminListen
-		}
-		if others, ok := withoutPrincipal(c.Shed.Clients.Identify); ok {
-			c.Shed.Clients.Identify = others
-			c.Warnings = append(c.Warnings, g.watch.Located(errNoPrincipal).Error())
 		}
 	}}
 	var err error

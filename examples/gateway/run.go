@@ -126,7 +126,7 @@ func check(o options, stdout, stderr io.Writer) int {
 	// Where a file is checked its secrets need not be. Where it is used they must.
 	if banner := g.config.Pumpkin; banner.TokenFile != "" {
 		if _, _, err := pumpkin.AdminTokens(banner.TokenFile, ""); err != nil {
-			fmt.Fprintf(stderr, "warning: %s:%d: %v\n", o.config, banner.TokenFileLine, err)
+			fmt.Fprintf(stderr, "warning: %s: %v\n", g.config.Place("pumpkin.admin.token_file"), err)
 		}
 	}
 	if o.peers != "" {

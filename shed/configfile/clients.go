@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/internal/check"
 )
 
 var identifyWords = []string{"principal", "api_key", "ip"}
@@ -24,6 +26,9 @@ var clientsShape = shape{
 		{name: "exempt_from", kind: kindTexts},
 	},
 }
+
+// defaultKeyHeader is the middleware's.
+const defaultKeyHeader = "X-API-Key"
 
 var unknownWords = []string{"refuse", "shared", "exempt"}
 
@@ -44,12 +49,32 @@ func clients(o object, folder string) (c shed.Clients, keysFile string) {
 	if i, ok := o.word("unknown"); ok {
 		c.Unknown = unknownWords[i]
 	}
-	for i, p := range c.TrustedProxies {
-		// Believing the header of everybody lets any client choose its own address, and with it its own quota.
-		if p.Bits() == 0 {
-			v := o.fields["trusted_proxies"]
-			v.fail(fmt.Sprintf("entry %d trusts every address, so that any client could forge its own", i+1),
-				"list the addresses of your proxies")
+	// Believing the header of everybody lets any client choose its own address, and with it its own quota.
+	if check.Everybody(c.TrustedProxies) {
+		o.fields["trusted_proxies"].fail("trusts a quarter of all addresses or more, so that clients could forge their own",
+			"list the addresses of your proxies")
+	}
+	if check.Everybody(c.ExemptFrom) {
+		o.fields["exempt_from"].warn("frees a quarter of all addresses or more of the guard, so that anybody can flood the exempt routes",
+			"list the networks that your probes come from")
+	}
+	if why := check.KeyHeader(c.APIKeyHeader); why != "" {
+		o.fields["api_key_header"].fail(bare(c.APIKeyHeader)+" "+why, "use a header of its own, such as X-API-Key")
+	}
+	if why := check.AddressHeader(c.Forwarded); why != "" {
+		o.fields["forwarded"].fail(bare(c.Forwarded)+" "+why, "use x_forwarded_for, forwarded, or the header that your proxy writes the address into")
+	}
+	if c.Forwarded != "" && strings.EqualFold(c.Forwarded, cmp.Or(c.APIKeyHeader, defaultKeyHeader)) {
+		o.fields["forwarded"].fail(bare(c.Forwarded)+" is the header of API keys", "give each its own")
+	}
+	if o.has("forwarded") && !o.has("trusted_proxies") {
+		o.fields["forwarded"].warn("is believed from nobody without trusted_proxies", "list the networks of your proxies under trusted_proxies, or remove it")
+	}
+	if o.has("identify") && !slices.Contains(c.Identify, "api_key") {
+		for _, name := range []string{"api_key_header", "api_keys_file"} {
+			if o.has(name) {
+				o.fields[name].fail("has no meaning, for identify does not list api_key", "add api_key to identify, or remove it")
+			}
 		}
 	}
 	return c, keysFile

@@ -29,9 +29,20 @@ type Config struct {
 	// Upstreams is where requests are forwarded to, by the names of routes, and DefaultUpstream for all others. It is for
 	// programs that forward; a program in which it is nil refuses the key.
 	Upstreams map[string]*url.URL
-	// Warnings are what the file says to no effect, one "PATH:LINE: what; how to mend" each. OpenStore logs them.
+	// Unaided says that the file alone says who asks and what requests weigh: the program has no functions for principals, plans and
+	// costs, and its handlers count no units of their own. What the file says to such code does nothing then, and is warned about.
+	// False means that there may be such code.
+	Unaided bool
+	// Warnings are what the file says to no effect, one "PATH:LINE:COLUMN: what; how to mend" each. OpenStore logs them.
 	Warnings []string
+
+	path   string // of the file, as it was named
+	places places
 }
+
+// Place returns where the file has a key such as "store.redis.url" or, where it does not, the section around it, as PATH:LINE:COLUMN, to
+// stand in front of a message about it.
+func (c *Config) Place(key string) string { return c.places.around(key).in(c.path) }
 
 // Load reads the file at path and lays it over the program's own configuration, as Parse does. When the file cannot be read
 // the error is one line that says so.
@@ -94,19 +105,13 @@ func cause(err error) string {
 // Paths in the file are relative to name's folder. The error is an Errors with every mistake that was found, and then there
 // is no configuration at all. The result shares no memory with program.
 func Parse(name string, data []byte, program Config) (*Config, error) {
-	c, _, err := lay(name, data, program)
-	return c, err
-}
-
-// lay is Parse, and tells in which lines the keys are, by their paths.
-func lay(name string, data []byte, program Config) (*Config, map[string]int, error) {
-	p := &problems{path: name, lines: map[string]int{}}
+	p := &problems{path: name, places: places{}}
 	c := program.clone()
 	root := p.document(data)
 	if root == nil {
-		return nil, nil, p.err()
+		return nil, p.err()
 	}
-	o, ok := value{problems: p, node: root, line: max(lineOf(root), 1)}.object(&fileShape)
+	o, ok := value{problems: p, node: root, place: start(root)}.object(&fileShape)
 	if ok && len(o.fields) == 0 && len(p.found) == 0 {
 		o.fail("the file has no sections", "write at least one, such as limits")
 	}
@@ -114,10 +119,14 @@ func lay(name string, data []byte, program Config) (*Config, map[string]int, err
 		c.read(o, filepath.Dir(name))
 	}
 	if err := p.err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	c.Warnings = c.unshared(name, p.lines)
-	return &c, p.lines, nil
+	if c.effects(p); len(p.found) > 0 {
+		return nil, p.err()
+	}
+	c.Warnings = p.warnings()
+	c.path, c.places = name, p.places
+	return &c, nil
 }
 
 // read lays the sections of the file over c.

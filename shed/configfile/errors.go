@@ -18,18 +18,46 @@ type Error struct {
 	Path string
 	// Line is where the mistake is, counted from 1; zero means that the file as a whole is meant.
 	Line int
+	// Column is where the key or the entry begins in the line, in characters from 1; zero means that the whole line is meant.
+	Column int
 	// What is wrong, beginning with the key's place in the file, e.g. "limits[0].name: is missing".
 	What string
 	// Mend says what to write instead.
 	Mend string
 }
 
-// Error returns "PATH:LINE: what; how to mend" on one line.
+// Error returns "PATH:LINE:COLUMN: what; how to mend" on one line.
 func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %s; %s", e.Path, e.What, e.Mend)
+	return place{e.Line, e.Column}.in(e.Path) + ": " + e.What + "; " + e.Mend
+}
+
+// place is where something stands in a file: line and column from 1, or 0 for the whole file and the whole line.
+type place struct{ line, column int }
+
+// in returns the place as compilers and editors write it.
+func (p place) in(path string) string {
+	switch {
+	case p.line == 0:
+		return path
+	case p.column == 0:
+		return fmt.Sprintf("%s:%d", path, p.line)
 	}
-	return fmt.Sprintf("%s:%d: %s; %s", e.Path, e.Line, e.What, e.Mend)
+	return fmt.Sprintf("%s:%d:%d", path, p.line, p.column)
+}
+
+// places are where the keys of a file stand, by their paths.
+type places map[string]place
+
+// around returns the place of a key or, where the file does not have it, of the closest one around it.
+func (p places) around(path string) place {
+	for {
+		at, there := p[path]
+		cut := strings.LastIndexAny(path, ".[")
+		if there || cut < 0 {
+			return at
+		}
+		path = path[:cut]
+	}
 }
 
 // Errors is every mistake that was found, in the order of the file. Load and Parse return it, never empty, so errors.As
@@ -60,13 +88,14 @@ func (es Errors) Unwrap() []error {
 
 // problems collects what is wrong with one file.
 type problems struct {
-	path  string
-	found Errors
-	lines map[string]int // of all keys, by their paths; nil where nobody asks
+	path   string
+	found  Errors
+	warned Errors // what may be meant, and is not likely to be
+	places places // nil where nobody asks
 }
 
-func (p *problems) add(line int, what, mend string) {
-	p.found = append(p.found, &Error{Path: p.path, Line: line, What: what, Mend: mend})
+func (p *problems) add(at place, what, mend string) {
+	p.found = append(p.found, &Error{Path: p.path, Line: at.line, Column: at.column, What: what, Mend: mend})
 }
 
 // err returns what was found, sorted by line, or nil; what is wrong with files beside this one comes last. Mistakes of one line stay
@@ -75,7 +104,21 @@ func (p *problems) err() error {
 	if len(p.found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p.found, func(a, b *Error) int {
+	p.sort(p.found)
+	return p.found
+}
+
+// warnings returns what was warned of, in the same order.
+func (p *problems) warnings() (all []string) {
+	p.sort(p.warned)
+	for _, w := range p.warned {
+		all = append(all, w.Error())
+	}
+	return all
+}
+
+func (p *problems) sort(all Errors) {
+	slices.SortStableFunc(all, func(a, b *Error) int {
 		switch beside := a.Path != p.path; {
 		case beside == (b.Path != p.path):
 			return a.Line - b.Line
@@ -84,7 +127,6 @@ func (p *problems) err() error {
 		}
 		return -1
 	})
-	return p.found
 }
 
 // shown makes a piece of the file fit to stand in a message: quoted, on one line, without control characters, and short.

@@ -50,7 +50,7 @@ func each(t *testing.T, folder string, run func(t *testing.T, file string, data 
 }
 
 // oneLine is what every line of an error looks like.
-var oneLine = regexp.MustCompile(`^[^:]*(:[1-9][0-9]*)?: [^;]+(; [^;]+|: [^;]+)$`)
+var oneLine = regexp.MustCompile(`^[^:]*(:[1-9][0-9]*){0,2}: [^;]+(; [^;]+|: [^;]+)$`)
 
 func TestEveryMistakeIsReportedWithItsLineAndItsWayOut(t *testing.T) {
 	each(t, "bad", func(t *testing.T, file string, data []byte) {
@@ -63,7 +63,7 @@ func TestEveryMistakeIsReportedWithItsLineAndItsWayOut(t *testing.T) {
 		}
 		for line := range strings.Lines(err.Error()) {
 			if line = strings.TrimSuffix(line, "\n"); !oneLine.MatchString(line) {
-				t.Errorf("not of the form PATH:LINE: what; how to mend: %q", line)
+				t.Errorf("not of the form PATH:LINE:COLUMN: what; how to mend: %q", line)
 			}
 		}
 		golden(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
@@ -75,6 +75,9 @@ func TestGoodFilesAreReadAndSatisfyTheSchema(t *testing.T) {
 		c, err := Parse(file, data, forwarding())
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(c.Warnings) > 0 && filepath.Base(file) != "everything.yaml" {
+			t.Errorf("warned of: %q", c.Warnings)
 		}
 		s, err := shed.New(c.Shed)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/internal/check"
 )
 
 // patterns checks the routes' net/http patterns the way the middleware will use them: by registering them. What net/http
@@ -43,6 +44,12 @@ func (t *patterns) add(o object, r shed.Route) {
 	if why := fault(r.Match); why != "" {
 		v.fail(shown(r.Match)+" is not a route pattern: "+why, `write it like net/http does, such as "POST /orders/{id}"`)
 		return
+	}
+	if method, _, named := strings.Cut(r.Match, " "); named && !check.Method(method) {
+		v.warn(bare(method)+" is no registered method, and hardly any request has it", "check how it is written")
+	}
+	if host, capitals := check.Upper(r.Match); capitals {
+		v.warn(shown(host)+" is matched to the letter, and most clients send hosts in small letters", "write "+bare(strings.ToLower(host)))
 	}
 	if !r.Exempt && t.held(r.Match) {
 		v.fail(shown(r.Match)+" would take requests from an exempt route of the program, which always holds",
@@ -104,29 +111,8 @@ func register(mux *http.ServeMux, pattern string) (why string) {
 
 // fault returns why pattern cannot be used, or "". Beyond what net/http refuses it finds what no request would ever match.
 func fault(pattern string) string {
-	method, rest, found := strings.Cut(pattern, " ")
-	switch {
-	case found && method != strings.ToUpper(method):
-		return "methods are written in capitals"
-	case strings.ContainsAny(strings.TrimLeft(rest, " "), " \t"):
-		return "there is a space in it"
-	case strings.Contains(rest, "/:"), strings.Contains(method, "/:"):
-		return "a segment that begins with a colon would be matched to the letter"
-	}
-	place := pattern
-	if found {
-		place = strings.TrimLeft(rest, " \t")
-	}
-	host, path, _ := strings.Cut(place, "/")
-	switch {
-	case strings.Contains(place, "://"):
-		return "requests are matched without their scheme"
-	case strings.Contains(host, ":") && !strings.HasSuffix(host, "]") && method != "CONNECT":
-		return "requests are matched without the port of their host"
-	case strings.Contains(path, "?"):
-		return "requests are matched without their query"
-	case strings.Contains("/"+path+"/", "/*/"):
-		return "a segment * would be matched to the letter, {name} and {name...} stand for any"
+	if why := check.Pattern(pattern); why != "" {
+		return why
 	}
 	return register(http.NewServeMux(), pattern)
 }

@@ -34,8 +34,6 @@ type Pumpkin struct {
 	// TokenFile is the file that holds the admin tokens; empty means none. Parse and Load return it, as all paths, relative
 	// to where the program runs: the file names it relative to its own folder.
 	TokenFile string
-	// TokenFileLine is the line that names it, for a message about it; 0 when no file does.
-	TokenFileLine int
 	// AdminHosts are the names under which the admin endpoints may be asked, beside localhost and addresses.
 	AdminHosts []string
 	// Auto are the rules by which items are raised and lowered; RunPumpkin follows them. Nil means by people only.
@@ -115,9 +113,7 @@ func pumpkin(o object, folder string, program health.Config) Pumpkin {
 	if s := admin.text("listen"); s != "" {
 		p.AdminListen = admin.listen(s, folder)
 	}
-	if p.TokenFile = admin.file("token_file", folder); p.TokenFile != "" {
-		p.TokenFileLine = admin.fields["token_file"].line
-	}
+	p.TokenFile = admin.file("token_file", folder)
 	p.AuditFile = admin.file("audit_file", folder)
 	for _, v := range admin.texts("hosts") {
 		host, ok := v.text()

@@ -12,29 +12,25 @@ import (
 // nobody has thought about is refused and not silently ignored.
 var live = []string{"Shed", "Pumpkin.PollAfter", "Pumpkin.PollIdle", "Upstreams", "APIKeysFile", "Warnings"}
 
-// places are the keys in the file of fields that are called otherwise.
-var places = map[string]string{
+// spelled are the keys in the file of fields that are called otherwise.
+var spelled = map[string]string{
 	"Pumpkin.AdminListen": "pumpkin.admin.listen", "Pumpkin.TokenFile": "pumpkin.admin.token_file",
 	"Pumpkin.Redis": "pumpkin.redis", "Pumpkin.Auto": "pumpkin.auto", "Pumpkin.AdminHosts": "pumpkin.admin.hosts", "Pumpkin.AuditFile": "pumpkin.admin.audit_file",
 }
 
 // restart lists what differs between c, which is in force, and next, and cannot be changed while the program runs.
-func (c *Config) restart(path string, next *Config, lines map[string]int) error {
-	p := &problems{path: path}
+func (c *Config) restart(next *Config) error {
+	p := &problems{path: next.path}
 	refuse := func(field string, was, is any) {
-		place := places[field]
-		if place == "" {
-			place = snake(field)
+		key := spelled[field]
+		if key == "" {
+			key = snake(field)
 		}
-		line := lines[place]
-		for at := place; line == 0 && at != ""; line = lines[at] { // what is gone is missed in its section
-			at = at[:max(strings.LastIndexByte(at, '.'), 0)]
-		}
-		what := place + ": is not what the program started with"
+		what := key + ": is not what the program started with"
 		if s, ok := is.(string); ok {
-			what = fmt.Sprintf("%s: is %s now, was %s", place, shown(s), shown(was.(string)))
+			what = fmt.Sprintf("%s: is %s now, was %s", key, shown(s), shown(was.(string)))
 		}
-		p.add(line, what+", which needs a restart", "restart the program, or put it back")
+		p.add(next.places.around(key), what+", which needs a restart", "restart the program, or put it back")
 	}
 	eachChange(reflect.ValueOf(*c), reflect.ValueOf(*next), func(field string, was, is any) {
 		if field != "Pumpkin" {
@@ -42,7 +38,7 @@ func (c *Config) restart(path string, next *Config, lines map[string]int) error 
 			return
 		}
 		eachChange(reflect.ValueOf(was), reflect.ValueOf(is), func(key string, was, is any) {
-			if key = "Pumpkin." + key; !strings.HasSuffix(key, "Line") && !slices.Contains(live, key) {
+			if key = "Pumpkin." + key; !slices.Contains(live, key) {
 				refuse(key, was, is)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway-go/spillway/shed"
+	"github.com/spillway-go/spillway/shed/internal/check"
 )
 
 var (
@@ -53,8 +54,7 @@ func routeList(all []object, program []shed.Route) []shed.Route {
 		list = append(list, r)
 	}
 	for _, e := range exempt {
-		if line, taken := names[e.Name]; taken {
-			i := slices.IndexFunc(all, func(o object) bool { return o.fields["name"].line == line })
+		if i := slices.IndexFunc(list, func(r shed.Route) bool { return r.Name == e.Name }); i >= 0 {
 			all[i].fields["name"].fail(
 				fmt.Sprintf("%s is the name of the program's exempt route %q, which always holds", bare(e.Name), e.Match),
 				"choose another name")
@@ -72,7 +72,9 @@ func route(o object) shed.Route {
 		r.Shadow = modeWords[i] == "shadow"
 	}
 	r.Cost, _ = o.integer("cost")
-	r.CostHeader = o.header("cost_header")
+	if r.CostHeader = o.header("cost_header"); check.CostHeader(r.CostHeader) != "" {
+		o.fields["cost_header"].fail(bare(r.CostHeader)+" "+check.CostHeader(r.CostHeader), "use a field of its own, such as X-Request-Cost")
+	}
 	r.Deadline = o.duration("deadline")
 	if long, ok := o.section("long_lived"); ok {
 		r.LongLived = long.count("max")

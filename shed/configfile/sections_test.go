@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,7 +67,7 @@ func same(t *testing.T, got, want *Config) {
 		t.Error("the observer is lost or made up")
 	}
 	prefixes := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(shed.Config{}, "Observer"), prefixes); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(shed.Config{}, "Observer"), cmpopts.IgnoreUnexported(Config{}), prefixes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -98,7 +100,7 @@ func TestAKeyMissingInAPresentSectionTakesTheLibrarysDefault(t *testing.T) {
 	want.Shed.Concurrency = concurrency.Config{Max: 9, Initial: 6}
 	want.Shed.Queue = shed.Queue{Capacity: 3}
 	want.Shed.Health = health.Config{CPU: health.Thresholds{Low: 0.75, High: 0.8}, WarmUp: 5 * time.Second}
-	want.Pumpkin = Pumpkin{AdminListen: DefaultAdminListen, TokenFile: "dir/admin.token", TokenFileLine: 7}
+	want.Pumpkin = Pumpkin{AdminListen: DefaultAdminListen, TokenFile: "dir/admin.token"}
 	same(t, parsed(t, `
 clients: {unknown: exempt}
 limits: [{name: a, leaky_bucket: {capacity: 7, leak: 3/s}}]
@@ -114,6 +116,18 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Not everything goes with everything.
+	var idle []string
+	for _, w := range c.Warnings {
+		idle = append(idle, strings.Split(w, ": ")[1])
+	}
+	if want := []string{
+		"concurrency.max", "answers.legacy", "bodies.min_rate", "bodies.grace", "bodies.gather", "store.redis.merge_every",
+		"pumpkin.templates.search-off.features",
+	}; !slices.Equal(idle, want) {
+		t.Errorf("warned of %q, want %q", idle, want)
+	}
+	c.Warnings = nil
 	same(t, c, &Config{
 		Shed: shed.Config{
 			Clients: shed.Clients{
@@ -191,7 +205,7 @@ func TestEveryValueArrivesWhereItBelongs(t *testing.T) {
 				URL: "redis+cluster://redis.internal.example:6379", PasswordFile: "testdata/good/redis.password", Namespace: "shop",
 				SnapshotFile: "testdata/good/state.json",
 			},
-			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token", TokenFileLine: 106,
+			AdminListen: "127.0.0.1:9181", TokenFile: "testdata/good/admin.token",
 			AdminHosts: []string{"admin.internal.example"}, AuditFile: "testdata/good/audit.jsonl",
 		},
 		Upstreams: map[string]*url.URL{"events": {Scheme: "https", Host: "events.internal.example", Path: "/v1"}},

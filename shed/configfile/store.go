@@ -156,24 +156,6 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 	return whole, func() { whole.Close(); leave(); client.Close() }, nil
 }
 
-// unshared warns about the keys of limits that are about a store, where there is none: who writes them expects one quota for several
-// instances.
-func (c *Config) unshared(path string, lines map[string]int) (warnings []string) {
-	if c.Store.Redis.URL != "" || c.Shed.Store != nil {
-		return nil
-	}
-	for i := range c.Shed.Limits {
-		for _, key := range []string{"on_failure", "guarantee", "sharing", "sub_buckets"} {
-			key = fmt.Sprintf("limits[%d].%s", i, key)
-			if line := lines[key]; line > 0 {
-				warnings = append(warnings, fmt.Sprintf("%s:%d: %s: does nothing without store, and each instance has the whole quota; "+
-					"add store: {redis: {url: ...}}, or remove it", path, line, key))
-			}
-		}
-	}
-	return warnings
-}
-
 // openRedis makes a store at an address, and its client. The section is named in errors.
 func openRedis(url, passwordFile, prefix string, timeout time.Duration, section string) (*redisstore.Store, io.Closer, error) {
 	options := redisstore.Options{Timeout: timeout}

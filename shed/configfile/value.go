@@ -9,12 +9,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// value is a piece of the file that knows its place: the key's path for people and the line for editors.
+// value is a piece of the file that knows where it stands: the key's path for people, line and column for editors.
 type value struct {
 	*problems
+	place
 	node ast.Node
 	path string
-	line int
 	// mend is what to do when nothing stands here: for a key that may be missing, to remove it.
 	mend string
 }
@@ -24,7 +24,12 @@ func (v value) fail(what, mend string) {
 	if v.path != "" {
 		what = v.path + ": " + what
 	}
-	v.add(v.line, what, mend)
+	v.add(v.place, what, mend)
+}
+
+// warn reports that this value can hardly mean what it says.
+func (v value) warn(what, mend string) {
+	v.warned = append(v.warned, &Error{Path: v.problems.path, Line: v.line, Column: v.column, What: v.path + ": " + what, Mend: mend})
 }
 
 // object is a mapping whose keys have been checked against its shape.
@@ -57,9 +62,6 @@ func (v value) object(s *shape) (object, bool) {
 			continue
 		}
 		seen[name] = f.line
-		if v.lines != nil {
-			v.lines[f.path] = f.line
-		}
 		k, known := s.key(name)
 		if !known {
 			meant := suggestion(name, s.names())
@@ -90,7 +92,11 @@ func (v value) pairs(m ast.MapNode) iter.Seq2[string, value] {
 			if t == nil || t.Position == nil {
 				continue
 			}
-			if !yield(t.Value, value{problems: v.problems, node: it.Value(), path: join(v.path, t.Value), line: t.Position.Line}) {
+			below := value{problems: v.problems, node: it.Value(), path: join(v.path, t.Value), place: placeOf(t)}
+			if v.places != nil {
+				v.places[below.path] = below.place
+			}
+			if !yield(t.Value, below) {
 				return
 			}
 		}
@@ -165,29 +171,41 @@ func (v value) list() ([]value, bool) {
 	}
 	items := make([]value, 0, len(s.Values))
 	for i, n := range s.Values {
-		item := value{problems: v.problems, node: n, path: fmt.Sprintf("%s[%d]", v.path, i), line: v.line}
-		if at := lineOf(n); at > 0 {
-			item.line = at
+		item := value{problems: v.problems, node: n, path: fmt.Sprintf("%s[%d]", v.path, i), place: v.place}
+		if at := beginning(n); at.line > 0 {
+			item.place = at
 		}
 		items = append(items, item)
 	}
 	return items, true
 }
 
-// lineOf returns where a list's entry begins, or 0. A mapping's own token may be the colon after its first key, or missing.
-func lineOf(n ast.Node) int {
+// beginning returns where a list's entry begins, or zero. A mapping's own token may be the colon after its first key, or missing.
+func beginning(n ast.Node) place {
 	if m, ok := n.(ast.MapNode); ok {
 		if it := m.MapRange(); it.Next() {
 			n = it.Key()
 		}
 	}
 	if n == nil {
-		return 0
+		return place{}
 	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return t.Position.Line
+	return placeOf(n.GetToken())
+}
+
+// start is beginning for the whole of a file.
+func start(root ast.Node) place {
+	at := beginning(root)
+	at.line = max(at.line, 1)
+	return at
+}
+
+// placeOf returns where a word of the file stands, or zero.
+func placeOf(t *token.Token) place {
+	if t == nil || t.Position == nil {
+		return place{}
 	}
-	return 0
+	return place{t.Position.Line, t.Position.Column}
 }
 
 func isNull(n ast.Node) bool {

@@ -37,9 +37,9 @@ type Watch struct {
 	// HangUp is what makes Run read the file at once. Nil means SIGHUP.
 	HangUp <-chan os.Signal
 
-	config  *Config        // in force
-	lines   map[string]int // of the keys of the file that was read last, by their paths
-	content content        // of the file that it is from
+	config  *Config // in force
+	latest  *Config // the file that was read last
+	content content // of the file that it is from
 	file    stability
 	look    looker
 	beside  map[string]*looker // of the files that the file names, by their paths
@@ -54,11 +54,11 @@ func (w *Watch) Load() (*Config, error) {
 	if unread != nil {
 		return nil, Errors{unread}
 	}
-	c, lines, err := lay(w.Path, data, w.Program)
+	c, err := Parse(w.Path, data, w.Program)
 	if err != nil {
 		return nil, err
 	}
-	w.lines = lines
+	w.latest = c
 	if w.Flags != nil {
 		w.Flags(c)
 	}
@@ -160,15 +160,15 @@ func (w *Watch) whole(c content, now time.Time) content {
 
 // take lays a file over the program and puts it in force.
 func (w *Watch) take(data []byte) Outcome {
-	next, lines, err := lay(w.Path, data, w.Program)
+	next, err := Parse(w.Path, data, w.Program)
 	if err != nil {
 		return w.failed(err)
 	}
-	w.lines = lines
+	w.latest = next
 	if w.Flags != nil {
 		w.Flags(next)
 	}
-	if err := w.config.restart(w.Path, next, lines); err != nil {
+	if err := w.config.restart(next); err != nil {
 		return w.failed(err)
 	}
 	if w.Check != nil {
@@ -194,16 +194,20 @@ func (w *Watch) failed(err error) Outcome {
 	return Outcome{Path: w.Path, Err: err}
 }
 
-// Located puts the file's name in front of what the program has against what it says, and the line if the error names a key of the
+// Located puts the file's name in front of what the program has against what it says, and line and column if the error names a key of the
 // file.
 func (w *Watch) Located(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
 	}
+	var known places
+	if w.latest != nil {
+		known = w.latest.places
+	}
 	words := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == ' ' || r == ':' || r == ',' || r == ';' })
 	for _, word := range words {
-		if line := w.lines[word]; line > 0 && strings.Contains(word, ".") { // a single word may be any
-			return fmt.Errorf("%s:%d: %w", w.Path, line, err)
+		if at, there := known[word]; there && strings.Contains(word, ".") { // a single word may be any
+			return fmt.Errorf("%s: %w", at.in(w.Path), err)
 		}
 	}
 	return fmt.Errorf("%s: %w", w.Path, err)
