@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,6 +221,41 @@ func TestPeersPassBodiesOnAsTheyCame(t *testing.T) {
 	for _, g := range all {
 		if st := g.shedder.Status(); st.Finished["dropped"] != 0 {
 			t.Errorf("finished %v", st.Finished)
+		}
+	}
+}
+
+// By way of a peer a service sees the same as without.
+func TestPeersPassRequestsOnAsTheyCame(t *testing.T) {
+	type seen struct {
+		URI, Host string
+		Header    http.Header
+	}
+	for _, forwarded := range []string{"x_forwarded_for", "forwarded"} {
+		all := fleet(t, 2, "clients: {identify: [api_key, ip], trusted_proxies: [127.0.0.0/8], forwarded: "+forwarded+"}\n")
+		back := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+			_ = json.NewEncoder(w).Encode(seen{r.RequestURI, r.Host, r.Header})
+		})
+		answers := map[string]bool{}
+		for i := range 20 { // of both, by chance: all by one once in 10^6
+			for _, g := range all {
+				g.proxy.table.Store(newTable(nil, mustUpstream(t, back)))
+			}
+			text := fmt.Sprintf("GET /a%%2Fb?x=%%zz;y HTTP/1.1\r\nHost: shop.example\r\nX-API-Key: k%d\r\nX-Forwarded-For: 203.0.113.7\r\n"+
+				"X-Forwarded-Host: www.example\r\nX-Forwarded-Proto: https\r\nForwarded: for=203.0.113.7\r\n\r\n", i)
+			res, err := http.ReadResponse(raw(t, all[0], text, false), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got seen
+			if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+				t.Fatal(res.Status, err)
+			}
+			delete(got.Header, "X-Api-Key")
+			answers[fmt.Sprintf("%+v", got)] = true
+		}
+		if st := all[0].proxy.status().Peers; len(answers) != 1 || st[0].PassedOn == 0 || st[0].PassedOn == 20 {
+			t.Errorf("passed on %d of 20, the service sees %q", st[0].PassedOn, slices.Collect(maps.Keys(answers)))
 		}
 	}
 }

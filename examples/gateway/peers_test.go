@@ -45,6 +45,11 @@ const fleetFile = "clients: {identify: [api_key, ip]}\nlimits: [{name: r, token_
 
 func TestAFleetEnforcesOneQuota(t *testing.T) {
 	all := fleet(t, 3, fleetFile)
+	for _, g := range all { // what is the same everywhere is answered everywhere
+		if res, _ := get(t, g.url("proxy", pumpkinPath)); res.StatusCode != 200 || g.proxy.peers.passedOn.Load() != 0 {
+			t.Errorf("the poll: %s, passed on %d", res.Status, g.proxy.peers.passedOn.Load())
+		}
+	}
 	owners := map[byte]bool{}
 	for client := range 12 {
 		passed, owner := 0, map[byte]bool{}
@@ -113,7 +118,7 @@ func TestWithoutThePeerAGatewayDecidesItself(t *testing.T) {
 	if passed != 5 {
 		t.Errorf("%d passed, want one capacity", passed)
 	}
-	if st := all[0].proxy.status().Peers; st[0].Alone != 9 {
+	if st := all[0].proxy.status().Peers; st[0].Alone != 9 || st[0].Resting || !st[1].Resting {
 		t.Errorf("%+v", st)
 	}
 }
