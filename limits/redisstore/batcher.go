@@ -17,7 +17,7 @@ const (
 
 // batcher sends together what comes together. It has no timer: whoever comes while fewer than mostInFlight messages are on their
 // way is sent at once, by itself; what comes while there are so many, or while a call about the very same balances is on its way,
-// goes as soon as that has come back. So nothing waits longer than for what is before it.
+// goes as soon as that has come back, or beside it if it is a crowd: see pair. So nothing waits longer than for what is before it.
 type batcher struct {
 	store              *Store
 	coalesce, pipeline bool
@@ -42,6 +42,7 @@ type pending struct {
 	shaped  bool
 	line    []*pending
 	other   *pending // of another shape at the same place
+	pair
 }
 
 func newBatcher(s *Store, coalesce, pipeline bool) *batcher {
@@ -123,10 +124,19 @@ func (b *batcher) ask(ctx context.Context, q *question, take bool) error {
 	}
 	b.inFlight++
 	b.all.Add(1)
-	b.mu.Unlock()
 	p.rows = append(p.one[:0], q)
+	p.away = true
+	b.mu.Unlock()
 	err := p.decide(ctx, b.store)
 	b.mu.Lock()
+	if p.second != nil { // q's answer may depend on the second's
+		q.sent = true
+		p.add(ctx, q)
+		b.mu.Unlock()
+		due, _ := b.arrive([]*pending{p})
+		b.answer(due)
+		return b.wait(ctx, q)
+	}
 	b.returned(p)
 	b.put(p)
 	if next := b.next(); next != nil {
@@ -164,6 +174,9 @@ func (b *batcher) join(head *pending, ctx context.Context, q *question) {
 		head.line = append(head.line, b.fresh(&head.shape, true, true))
 	}
 	head.line[len(head.line)-1].add(ctx, q)
+	if b.mayFollow(head) && (b.inFlight < mostInFlight || !b.pipeline) {
+		b.follow(head)
+	}
 }
 
 func (p *pending) add(ctx context.Context, q *question) {
@@ -172,6 +185,7 @@ func (p *pending) add(ctx context.Context, q *question) {
 		q.done = make(chan struct{}, 1)
 	}
 	p.waiters = append(p.waiters, q)
+	p.mixed = p.mixed || !p.waiters[0].exchangeable(q)
 }
 
 // wait returns when q is answered or its caller has given up. Who gives up before the call is sent is not charged.
@@ -235,6 +249,7 @@ func (b *batcher) next() []*pending {
 			b.put(p)
 			continue
 		}
+		p.away = true
 		message = append(message, p)
 	}
 	if len(b.ready) == 0 {
@@ -257,6 +272,10 @@ func (b *batcher) send(message []*pending) {
 		ctx, cancel := deadline(message)
 		b.store.decideAll(ctx, queries...)
 		cancel()
+		if due, paired := b.arrive(message); paired {
+			b.answer(due)
+			return
+		}
 		if b.tell(message) {
 			return
 		}
@@ -267,6 +286,14 @@ func (b *batcher) send(message []*pending) {
 		b.mu.Unlock()
 		message = next
 	}
+}
+
+// answer tells those who are due after a pair.
+func (b *batcher) answer(due []*question) {
+	for _, q := range due {
+		q.done <- struct{}{} // has room; q is its caller's again
+	}
+	b.all.Done()
 }
 
 // crowd is how many may be told before it is looked at who has come meanwhile.

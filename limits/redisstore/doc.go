@@ -28,7 +28,8 @@
 // # What is sent together
 //
 // Decisions about the same balances that come while a call about them is on its way go together in the next, and are
-// granted in the order in which they came. So a key that all want costs one call at a time, however many want it. What comes
+// granted in the order in which they came. So a key that all want costs one call at a time, however many want it, or two where a
+// crowd waits that would stand still otherwise. What comes
 // about different balances while others are on their way is one message, peeks and refunds too, and where all rules are buckets
 // that drain, and there is no cluster, one run of a script, which costs Redis less than half of what a run for each would. It
 // is exact, has no timer, and nobody waits for others to come. Config.NoCoalescing and Config.NoPipelining switch it off.

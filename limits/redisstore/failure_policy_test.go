@@ -225,7 +225,9 @@ func TestNothingPilesUp(t *testing.T) {
 		}
 		f.set(nil, 0)
 		time.Sleep(20 * time.Second)
-		if d, _ := g.take(t, single(p, "k", 1)); d.Source != limits.FromRedis || g.calls.Load() != 0 {
+		d, _ := g.take(t, single(p, "k", 1))
+		synctest.Wait() // who made the call counts it off after its answer has been passed on
+		if d.Source != limits.FromRedis || g.calls.Load() != 0 {
 			t.Errorf("afterwards: %v, %d calls under way", d.Source, g.calls.Load())
 		}
 	})

@@ -16,6 +16,7 @@ const perRule = 7
 type rule struct {
 	args   [perRule]any
 	debt   bool   // batches know it
+	queue  bool   // who is granted gets a place in a queue
 	packed string // as they are told it
 	fault  error
 }
@@ -53,7 +54,7 @@ func compile(p *limits.Policy) *rule {
 	switch n.Arithmetic {
 	case limits.CountsDebt:
 		m := n.Meter
-		r.debt = true
+		r.debt, r.queue = true, m.Queue
 		tell(letter('m', 'M', n.Tick), m.Drain, m.Unit, m.Drain, m.Unit, m.Bound, n.Tick, n.MostOwed, m.Capacity)
 		if !m.Queue {
 			r.args[5] = ""

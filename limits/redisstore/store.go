@@ -25,8 +25,8 @@ type Config struct {
 	// out for the clients of go-redis; set it for a client of your own around one.
 	Cluster bool
 	// NoCoalescing sends a call of its own for each decision. Otherwise decisions about the same balances that come while
-	// a call about them is on its way go together in the next one, and are granted in the order in which they came. Nobody
-	// waits for others to come.
+	// a call about them is on its way go together in the next one, which leaves beside it where a crowd waits, and are granted
+	// in the order in which they came. Nobody waits for others to come.
 	NoCoalescing bool
 	// NoPipelining sends each call as it comes. Otherwise those that come while some calls are on their way go together in
 	// one message.
