@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -218,6 +220,30 @@ client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uw
 			if res.Header.Get("Retry-After") == "" || res.Header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s %s: %v", row.method, row.path, res.Header)
 			}
+		}
+	}
+}
+
+// TestAWarningIsSaidOnce: whichever listeners there are, what the configuration leaves open is no news the second time.
+func TestAWarningIsSaidOnce(t *testing.T) {
+	const file = `
+clients: {trusted_proxies: [127.0.0.0/8]}
+limits:
+  - {name: per-client, token_bucket: {capacity: 2, refill: 1/s}}
+`
+	for _, upstream := range []string{"http://127.0.0.1:9", ""} {
+		var said bytes.Buffer
+		o := options{config: written(t, file), upstream: upstream, listen: "127.0.0.1:0", admin: "127.0.0.1:0", checkListen: "127.0.0.1:0"}
+		if upstream == "" {
+			o.listen = ""
+		}
+		g, err := open(o, func(string) string { return "" }, slog.New(slog.NewTextHandler(&said, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.release()
+		if n := strings.Count(said.String(), "only labels"); n != 1 {
+			t.Errorf("with the upstream %q it is said %d times that keys are only labels:\n%s", upstream, n, &said)
 		}
 	}
 }

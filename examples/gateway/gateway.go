@@ -206,7 +206,11 @@ func (g *gateway) build(o options, log *slog.Logger) (err error) {
 		case "admin":
 			l.handler = console.Handler()
 		case "check":
-			if l.handler, err = newCheck(g.shedder, g.pumpkin, log); err != nil {
+			said := log
+			if g.listeners[0].name == "proxy" { // which warns of the same configuration
+				said = slog.New(slog.DiscardHandler)
+			}
+			if l.handler, err = newCheck(g.shedder, g.pumpkin, said); err != nil {
 				return err
 			}
 		default:
