@@ -44,8 +44,16 @@ func (b *burst) add(e *Estimator, s Sample) {
 	if e.climb.on {
 		limit = e.climb.from // what ends now began before
 	}
-	if limit != b.limit { // something else has moved it
-		*b = burst{limit: limit, lasted: b.lasted}
+	switch {
+	case limit == b.limit:
+	case b.tried > 0 && limit > b.tried:
+		b.limit = limit // the algorithm has taken a step; it still is more than before
+	default:
+		if b.tried > 0 {
+			b.fail()
+		}
+		b.forget()
+		b.limit, b.from = limit, 0
 	}
 	if !s.Short {
 		return
@@ -118,8 +126,7 @@ func (b *burst) judge(e *Estimator, stretch float64, used int) {
 	switch {
 	case tried > 0 && stretch > burstRoom:
 		e.set(tried, Returned)
-		b.pause = 1 << min(b.failed, burstPauses)
-		b.failed++
+		b.fail()
 	case tried > 0:
 		b.failed = 0
 		if used >= e.limit {
@@ -136,6 +143,12 @@ func (b *burst) judge(e *Estimator, stretch float64, used int) {
 	b.limit = e.limit
 }
 
+// fail ends a trial. Trials are to be rare where they fail, for what they show becomes a part of what is usual.
+func (b *burst) fail() {
+	b.tried, b.pause = 0, 1<<min(b.failed, burstPauses)
+	b.failed++
+}
+
 // try doubles the limit.
 func (b *burst) try(e *Estimator) {
 	if e.limit >= e.cfg.Max {
@@ -147,9 +160,9 @@ func (b *burst) try(e *Estimator) {
 	e.set(2*e.limit, Doubled)
 }
 
-// saturated notes saturation that has lasted, for longer than the bursts of slow work do.
+// saturated notes saturation that has lasted, for longer than bursts of slow work do. The windows know better then, also of a trial.
 func (b *burst) saturated(e *Estimator) {
 	if e.now-e.pressed >= max(dipLasting, time.Duration(3*e.latency)) {
-		b.lasted = e.now
+		b.lasted, b.tried = e.now, 0
 	}
 }

@@ -63,8 +63,15 @@ func TestBurstsOfSlowWorkDoNotRaiseTheLimitOverAFewSlots(t *testing.T) {
 			took[seed-1] = mean.Seconds()
 			return float64(e.Settled())
 		})
-		if high := max(2*DefaultInitial, 3*float64(c.slots)); limit > high {
+		high := max(2*DefaultInitial, 3*float64(c.slots))
+		if limit > high {
 			t.Errorf("%v: limit %v, want at most %v", c, limit, high)
+		}
+		for _, name := range []string{Gradient2, Vegas} { // these take steps down while a doubling is on trial
+			e := build(t, Config{Algorithm: name})
+			if tail(burstsOf(e, c, 1)); !c.exponential && float64(e.Settled()) > high {
+				t.Errorf("%s, %v: limit %d, want at most %v", name, c, e.Settled(), high)
+			}
 		}
 		// That of a hundred at once would be 12.6, 5.5 and 3.6 s.
 		if got, most := median(func(seed uint64) float64 { return took[seed-1] }), 1+24/float64(c.slots); got > most {
@@ -150,6 +157,22 @@ func TestABurstIsJudgedWholeAndOnce(t *testing.T) {
 			burstOf(e, minutes(1), enough, 1, Sample{})
 			burstOf(e, minutes(2), 2*enough, 1.5, Sample{})
 		}, enough},
+		{"a step down does not end the trial", func(e *Estimator) {
+			burstOf(e, minutes(1), enough, 1, Sample{})
+			e.set(2*enough-1, Shrank)
+			burstOf(e, minutes(2), 2*enough, 1.5, Sample{})
+		}, enough},
+		{"but one below what it began with does", func(e *Estimator) {
+			burstOf(e, minutes(1), enough, 1, Sample{})
+			e.set(enough-1, Shrank)
+			burstOf(e, minutes(2), 2*enough, 1.5, Sample{})
+		}, enough - 1},
+		{"overload that lasts does, too", func(e *Estimator) {
+			burstOf(e, minutes(1), enough, 1, Sample{})
+			e.pressed = e.now - time.Minute
+			e.burst.saturated(e)
+			burstOf(e, minutes(3), 2*enough, 1.4, Sample{})
+		}, 2 * enough},
 		{"a pause follows", func(e *Estimator) {
 			burstOf(e, minutes(1), enough, 1, Sample{})
 			burstOf(e, minutes(2), 2*enough, 1.5, Sample{})
