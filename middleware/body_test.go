@@ -106,32 +106,19 @@ func TestALimitForAddressesLeavesClientsWithAKeyAlone(t *testing.T) {
 }
 
 func TestThePlanIsTheApplicationsWord(t *testing.T) {
-	s, err := shed.New(shed.Config{
-		Limits: []shed.Limit{{
+	forEachAdapter(t, func(t *testing.T, a adapter) {
+		s := open(t, 1, limited(shed.Limit{
 			Name: "quota", Rule: limits.FixedWindow{Quota: limits.PerDay(5)},
 			Plans: map[string]limits.Rule{"premium": limits.FixedWindow{Quota: limits.PerDay(50)}},
-		}},
-		Health: health.Config{Off: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	wrap, err := middleware.ShedWithConfig(middleware.Config{
-		Shedder: s, Plan: func(r *http.Request) string { return r.Header.Get("X-Plan") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	for i, v := range []struct{ plan, want string }{{"", `"quota";r=4`}, {"premium", `"quota";r=48`}, {"other", `"quota";r=2`}} {
-		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
-		r.Header.Set("X-Plan", v.plan)
-		h.ServeHTTP(w, r)
-		if got := w.Header().Get("RateLimit"); !strings.HasPrefix(got, v.want) {
-			t.Errorf("request %d on plan %q: %s, want %s", i, v.plan, got, v.want)
+		}))
+		h := a.wrap(t, middleware.Config{Shedder: s, Plan: func(r *http.Request) string { return r.Header.Get("X-Plan") }}, ok)
+		for i, v := range []struct{ plan, want string }{{"", `"quota";r=4`}, {"premium", `"quota";r=48`}, {"other", `"quota";r=2`}} {
+			w := call(h, "GET", "/", "192.0.2.1:1", "X-Plan", v.plan)
+			if got := w.Header().Get("RateLimit"); !strings.HasPrefix(got, v.want) {
+				t.Errorf("request %d on plan %q: %s, want %s", i, v.plan, got, v.want)
+			}
 		}
-	}
+	})
 }
 
 func TestTooManyAtOnceAre429WithAnEstimate(t *testing.T) {

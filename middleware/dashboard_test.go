@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -59,12 +60,24 @@ func TestADashboardWorksWhereverItIsMounted(t *testing.T) {
 			t.Errorf("%s: %d %q, want %d %q", c.path, w.Code, w.Header().Get("Content-Type"), c.status, c.media)
 		}
 	}
+	if got, want := middleware.DashboardPaths(), []string{"/", "/stats", "/assets/chart.js", "/assets/icon.svg", "/assets/live.js", "/assets/style.css"}; !slices.Equal(got, want) {
+		t.Errorf("a router that knows whole paths is told of %q, not of %q", got, want)
+	}
+	if page := seen(mux, "GET", "/dashboard/").Body.String(); !strings.Contains(page, "<title>Spillway") {
+		t.Errorf("the page has no title:\n%.300s", page)
+	}
 	for _, path := range middleware.DashboardPaths() {
 		w := seen(mux, "GET", "/dashboard"+path)
 		if w.Code != 200 || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %d %v", path, w.Code, w.Header())
 		}
+		if kept := map[bool]string{true: "no-store", false: "no-cache"}[path == "/stats"]; w.Header().Get("Cache-Control") != kept {
+			t.Errorf("%s: Cache-Control %q, want %s", path, w.Header().Get("Cache-Control"), kept)
+		}
 		if path != "/stats" {
+			if got := w.Header().Get("Referrer-Policy"); got != "no-referrer" {
+				t.Errorf("%s: Referrer-Policy %q", path, got)
+			}
 			if w.Header().Get("Content-Security-Policy") != middleware.DashboardPolicy {
 				t.Errorf("%s is not under the policy", path)
 			}

@@ -142,8 +142,24 @@ func TestTheApplicationsOwnRendererAnswers(t *testing.T) {
 	})
 }
 
+// A renderer that says nothing is no success; one that says anything has the only word.
 func TestARendererThatSaysNothingIsNoSuccess(t *testing.T) {
-	cfg := middleware.Config{Shedder: open(t, 10, limited(bucket("per-client", 0)))}
-	cfg.Render = func(http.ResponseWriter, *http.Request, *shed.Rejection, middleware.Problem) {}
-	refused(t, call(wrapHTTP(t, cfg, ok), "GET", "/", "192.0.2.1:1").Result(), 429, shed.CostTooLarge)
+	for why, row := range map[string]struct {
+		says  func(w http.ResponseWriter)
+		spoke bool
+		code  int
+		body  string
+	}{
+		"nothing":  {func(http.ResponseWriter) {}, false, 429, ""},
+		"hints":    {func(w http.ResponseWriter) { w.WriteHeader(103) }, false, 103, ""}, // httptest keeps the first one
+		"a status": {func(w http.ResponseWriter) { w.WriteHeader(429) }, true, 429, ""},
+		"a body":   {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "mine") }, true, 200, "mine"},
+	} {
+		cfg := middleware.Config{Shedder: open(t, 10, limited(bucket("per-client", 0)))}
+		cfg.Render = func(w http.ResponseWriter, _ *http.Request, _ *shed.Rejection, _ middleware.Problem) { row.says(w) }
+		w := call(wrapHTTP(t, cfg, ok), "GET", "/", "192.0.2.1:1")
+		if document := strings.Contains(w.Body.String(), `"cost_too_large"`); document == row.spoke || w.Code != row.code || row.spoke && w.Body.String() != row.body {
+			t.Errorf("%s: %d %s", why, w.Code, w.Body)
+		}
+	}
 }

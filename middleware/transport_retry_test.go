@@ -28,18 +28,48 @@ func TestRetriesAreTenAndATenthOfTheCallsAtMost(t *testing.T) {
 	})
 }
 
+// A call is sent as often again as it may be and no more, and what it was answered before keeps neither place nor connection.
+func TestACallIsSentAgainAsOftenAsItMayBe(t *testing.T) {
+	for retries, want := range map[int]int64{0: 1 + DefaultTransportRetries, -1: 1, 1: 2, 5: 6} {
+		synctest.Test(t, func(t *testing.T) {
+			closed := 0
+			s := service{answer: func(int64, *http.Request) (int, http.Header) { return 200, nil }}
+			tr := calling(t, &s, TransportConfig{KeepCalling: true, Retries: retries, Parallel: 1, Wait: time.Hour})
+			for range 100 {
+				get(tr, t.Context(), api)
+			}
+			s.calls.Store(0)
+			s.answer = func(int64, *http.Request) (int, http.Header) { return 503, nil }
+			tr.cfg.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
+				answer, err := s.RoundTrip(r)
+				answer.Body = held(io.NopCloser(io.LimitReader(endless{}, 1<<20)), func() { closed++ })
+				return answer, err
+			})
+			if status, err := get(tr, t.Context(), api); status != 503 || err != nil || s.calls.Load() != want || closed != int(want) {
+				t.Errorf("%d retries: %d, %v after %d calls, %d answers closed; want %d", retries, status, err, s.calls.Load(), closed, want)
+			}
+		})
+	}
+}
+
+// endless reads zeros.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
 func TestWhatMayBeRepeatedIsAndNothingElse(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		method string
 		body   io.Reader
-		key    string
-		answer int // 0 is no answer
+		key    string // the field that tells calls apart
+		answer int    // 0 is no answer
 		again  bool
 	}{
 		{"a GET that is refused", "GET", nil, "", 503, true},
 		{"a GET without an answer", "GET", nil, "", 0, true},
 		{"a GET that a gateway could not pass on", "GET", nil, "", 502, true},
+		{"a GET that took a gateway too long", "GET", nil, "", 504, true},
 		{"a GET that is a mistake", "GET", nil, "", 400, false},
 		{"a GET that has failed", "GET", nil, "", 500, false},
 		{"a PUT with a body that can be had again", "PUT", bytes.NewReader([]byte("x")), "", 503, true},
@@ -47,7 +77,8 @@ func TestWhatMayBeRepeatedIsAndNothingElse(t *testing.T) {
 		{"a POST for which nothing was done", "POST", bytes.NewReader([]byte("x")), "", 429, true},
 		{"a POST that may have been done", "POST", bytes.NewReader([]byte("x")), "", 503, false},
 		{"a POST without an answer", "POST", bytes.NewReader([]byte("x")), "", 0, false},
-		{"a POST with a key", "POST", bytes.NewReader([]byte("x")), "1", 503, true},
+		{"a POST with a key", "POST", bytes.NewReader([]byte("x")), "Idempotency-Key", 503, true},
+		{"a POST with a key, as some say it", "POST", bytes.NewReader([]byte("x")), "X-Idempotency-Key", 503, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var bodies []string
@@ -66,7 +97,7 @@ func TestWhatMayBeRepeatedIsAndNothingElse(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.key != "" {
-				r.Header.Set("Idempotency-Key", c.key)
+				r.Header.Set(c.key, "1")
 			}
 			tr.cfg.Base = roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Body != nil {

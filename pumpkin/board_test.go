@@ -175,6 +175,19 @@ func TestWhatWasEndedIsRememberedForAWhile(t *testing.T) {
 	}
 }
 
+func TestWhatMayBeALanguage(t *testing.T) {
+	for tag, want := range map[string]bool{
+		"en": true, "EN": true, "zz": true, "pt-BR": true, "zh-Hant-TW": true, "abcdefgh": true, "en-x": true, "de-1996": true, "en-0-9": true,
+		strings.Repeat("abcdefgh-", 3) + "abcdefgh": true, strings.Repeat("abcdefgh-", 3) + "abcdefg-a": false, // 35 and 36
+		"": false, "e": false, "abcdefghi": false, "en-abcdefghi": false, "en-": false, "-en": false, "en--x": false, "e1": false, "en_GB": false,
+		"e@": false, "e[": false, "e{": false, "en-/": false, "en-:": false, "ä": false,
+	} {
+		if IsLanguage(tag) != want {
+			t.Errorf("%q: %t", tag, !want)
+		}
+	}
+}
+
 // modelItem is what the property test remembers about an item, apart from the board.
 type modelItem struct {
 	words   string

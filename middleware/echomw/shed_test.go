@@ -255,3 +255,23 @@ func TestAnswersAreThoseOfEchosHandler(t *testing.T) {
 		t.Errorf("committed %t, %q", committed, w.Body)
 	}
 }
+
+// What handlers and renderers return reaches the layers further out, also of requests that are none of the middleware's business.
+func TestErrorsReachTheLayersOutside(t *testing.T) {
+	own := errors.New("the application's own")
+	s := open(t, shed.Config{Limits: []shed.Limit{bucket("per-client", 0)}})
+	for why, cfg := range map[string]echomw.Config{
+		"skipped":  {Shedder: s, Skipper: func(echo.Context) bool { return true }},
+		"rendered": {Shedder: s, Render: func(echo.Context, *shed.Rejection, middleware.Problem) error { return own }},
+		"admitted": {Shedder: open(t, shed.Config{})},
+	} {
+		wrap, err := cfg.ToMiddleware()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := echo.New().NewContext(httptest.NewRequest("GET", "/", nil), httptest.NewRecorder())
+		if err := wrap(func(echo.Context) error { return own })(c); !errors.Is(err, own) {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+}

@@ -178,7 +178,6 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 	}
 	if e.beforeAuth {
 		pending := req // a copy, so that only then it is kept on the heap
-		pending.Await = nil
 		rec.rarely().pending = &pending
 	}
 	if seen.bodies && r.ContentLength > 0 && r.Body != nil {
