@@ -71,7 +71,7 @@ func (s *Store) decideGroup(ctx context.Context, now time.Time, g *group, effect
 		return err
 	}
 	g.q.refused = new(limits.Decision)
-	if err := s.answer(ctx, g.q, effect == limits.Take); err != nil {
+	if err := s.batcher.ask(ctx, g.q, effect == limits.Take); err != nil {
 		return err
 	}
 	g.d, g.taken = g.q.d, effect == limits.Take && g.q.d.Allowed

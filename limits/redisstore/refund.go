@@ -71,7 +71,7 @@ func (s *Store) giveBack(ctx context.Context, now time.Time, back []*limits.Verd
 func (s *Store) giveBackTogether(ctx context.Context, now time.Time, back []*limits.Verdict) error {
 	q := s.question(now)
 	q.back = back
-	if err := s.answer(ctx, q, false); err != nil {
+	if err := s.batcher.ask(ctx, q, false); err != nil {
 		return err
 	}
 	q.free()

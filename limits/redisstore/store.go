@@ -43,7 +43,7 @@ type Store struct {
 	rules     sync.Map // *limits.Policy → *rule
 	ruleCount atomic.Int64
 
-	batcher *batcher // nil if nothing is to be sent together
+	batcher *batcher
 
 	scattered atomic.Bool // it has turned out that keys live on several servers, though the client does not look like it
 
@@ -126,20 +126,12 @@ func (s *Store) decide(ctx context.Context, op string, now time.Time, charges []
 		*d = all
 		return nil
 	}
-	if err := s.answer(ctx, q, effect == limits.Take); err != nil {
+	if err := s.batcher.ask(ctx, q, effect == limits.Take); err != nil {
 		return failed(ctx, op, err)
 	}
 	*d = q.d
 	q.free()
 	return nil
-}
-
-// answer gets q answered.
-func (s *Store) answer(ctx context.Context, q *question, take bool) error {
-	if s.batcher != nil {
-		return s.batcher.ask(ctx, q, take)
-	}
-	return s.decideOne(ctx, q, take)
 }
 
 // decideOne asks about q and nothing else.
