@@ -241,6 +241,9 @@ func TestWhatIsJustAllowedIsAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers(t, call(p, "PUT", "/items/x", b, "Content-Type", "application/json; charset=UTF-8"), 200, "")
+			if got := read(t, p).Items[0].Dismissible; got == strings.Contains(b, `"dismissible":false`) {
+				t.Errorf("it can be put away: %t", got)
+			}
 			if strings.Contains(poll(p, "GET").Body.String(), "<") {
 				t.Error("the document could end a script element")
 			}

@@ -175,6 +175,41 @@ func TestWhatWasEndedIsRememberedForAWhile(t *testing.T) {
 	}
 }
 
+// Each id is held off once, for as long as was said last, and only so many are.
+func TestHoldsAreBounded(t *testing.T) {
+	b := newBoard(testEpoch, "en", 15, 60)
+	hold := func(at time.Duration, id string, lasts time.Duration) (err error) {
+		now := start.Add(at)
+		b, err = b.forceOff(now, handsOff{id: id, until: now.Add(lasts)})
+		return err
+	}
+	for i := range maxItems {
+		if err := hold(0, fmt.Sprint("x", i), time.Duration(i+1)*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := hold(0, "one more", time.Hour); err == nil || len(b.holds) != maxItems {
+		t.Errorf("%v, %d are held off", err, len(b.holds))
+	}
+	if err := hold(time.Minute, "x0", 2*time.Hour); err != nil || len(b.holds) != maxItems { // instead of its first
+		t.Errorf("%v, %d are held off", err, len(b.holds))
+	}
+	if err := hold(2*time.Hour, "one more", time.Hour); err != nil || len(b.holds) != maxItems { // x1 is over, and x0 is not
+		t.Errorf("%v, %d are held off", err, len(b.holds))
+	}
+	if b = b.endForceOff(start.Add(2*time.Hour), "one more"); len(b.holds) != maxItems-1 {
+		t.Errorf("%d are held off", len(b.holds))
+	}
+}
+
+func TestRetryAfterIsWholeSecondsAndNeverTooFew(t *testing.T) {
+	for wait, want := range map[time.Duration]string{0: "1", 1: "1", time.Second: "1", time.Second + 1: "2", 90 * time.Second: "90", -time.Hour: "1"} {
+		if got := wholeSeconds(wait); got != want {
+			t.Errorf("%v: %s, want %s", wait, got, want)
+		}
+	}
+}
+
 func TestWhatMayBeALanguage(t *testing.T) {
 	for tag, want := range map[string]bool{
 		"en": true, "EN": true, "zz": true, "pt-BR": true, "zh-Hant-TW": true, "abcdefgh": true, "en-x": true, "de-1996": true, "en-0-9": true,

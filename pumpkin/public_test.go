@@ -59,8 +59,13 @@ func TestPollIsAnsweredWithAllHeaders(t *testing.T) {
 func TestPollMethods(t *testing.T) {
 	p := open(t, Config{})
 	preflight := poll(p, http.MethodOptions, "Origin", "https://shop.example", "Access-Control-Request-Headers", "if-none-match")
-	if preflight.Code != 204 || preflight.Header().Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("OPTIONS: %d %v", preflight.Code, preflight.Header())
+	for field, want := range map[string]string{
+		"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*", "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
+		"Access-Control-Max-Age": "86400", "Allow": "GET, HEAD, OPTIONS", "X-Content-Type-Options": "nosniff",
+	} {
+		if got := preflight.Header().Get(field); preflight.Code != 204 || got != want {
+			t.Errorf("OPTIONS: %d, %s: %q, want %q", preflight.Code, field, got, want)
+		}
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "get", ""} {
 		w := httptest.NewRecorder()

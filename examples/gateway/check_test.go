@@ -82,7 +82,8 @@ func TestNginxIsAnsweredInItsTerms(t *testing.T) {
 		}
 	}
 	// Without the address nothing can be decided, and nothing is let through for that.
-	if res, body := get(t, g.url("check", "/nginx")); res.StatusCode != 403 || !strings.Contains(body, `"reason":"no_original"`) {
+	if res, body := get(t, g.url("check", "/nginx")); res.StatusCode != 403 || !strings.Contains(body, `"reason":"no_original"`) ||
+		res.Header.Get("Cache-Control") != "no-store" || res.ContentLength != int64(len(body)) {
 		t.Errorf("no X-Original-URI: %d %s", res.StatusCode, body)
 	}
 	// With it nginx is known without its prefix, but by no field under Envoy's, whose clients can send that.

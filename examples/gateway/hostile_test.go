@@ -251,6 +251,9 @@ func TestPeersPassRequestsOnAsTheyCame(t *testing.T) {
 			if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
 				t.Fatal(res.Status, err)
 			}
+			if ua := got.Header["User-Agent"]; ua != nil || got.Host != "shop.example" || got.URI != "/a%2Fb?x=%zz;y" {
+				t.Fatalf("the service sees %+v", got)
+			}
 			delete(got.Header, "X-Api-Key")
 			answers[fmt.Sprintf("%+v", got)] = true
 		}

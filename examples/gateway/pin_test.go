@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spillway-go/spillway/middleware"
 	"github.com/spillway-go/spillway/shed"
 )
 
@@ -135,6 +137,34 @@ func TestWhatIsNoSingleQuotaIsSaid(t *testing.T) {
 		}
 		if said := strings.Count(errs.String(), "counts by address"); said > 1 || (said == 1) != row.said {
 			t.Errorf("%s: the log says %q", name, errs.String())
+		}
+	}
+}
+
+func TestWhatAClientIsPinnedBy(t *testing.T) {
+	v4, v6 := netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2001:db8:1:2::")
+	whole := pins{ipv4: 32, ipv6: 128}
+	for name, row := range map[string]struct {
+		pins   pins
+		caller middleware.Caller
+		header string
+		want   string
+	}{
+		"nobody":                  {whole, middleware.Caller{IP: v4}, "", ""},
+		"an address":              {whole, middleware.Caller{Client: "ip:x", By: "ip", IP: v4}, "", "ip:198.51.100.7"},
+		"an address of IPv6":      {whole, middleware.Caller{Client: "ip:x", By: "ip", IP: v6}, "", "ip:2001:db8:1:2::"},
+		"a network":               {pins{ipv4: 24, ipv6: 48}, middleware.Caller{Client: "ip:x", By: "ip", IP: v4}, "", "ip:198.51.100.0"},
+		"a network of IPv6":       {pins{ipv4: 24, ipv6: 48}, middleware.Caller{Client: "ip:x", By: "ip", IP: v6}, "", "ip:2001:db8:1::"},
+		"a label":                 {whole, middleware.Caller{Client: "key:x", By: "api_key", IP: v4}, "", "key:standard"},
+		"a label elsewhere":       {whole, middleware.Caller{Client: "key:x", By: "api_key", IP: v4}, "X-Other", "key:other"},
+		"a holder":                {pins{listed: true, ipv4: 32}, middleware.Caller{Client: "api_key:alice", By: "api_key", IP: v4}, "", "client:api_key:alice"},
+		"a holder by the address": {pins{listed: true, ipv4: 32, byAddress: map[string]bool{"api_key": true}}, middleware.Caller{Client: "api_key:alice", By: "api_key", IP: v4}, "", "ip:198.51.100.7"},
+		"a label of a socket":     {pins{byAddress: map[string]bool{"api_key": true}}, middleware.Caller{Client: "key:x", By: "api_key"}, "", "key:standard"},
+		"all that are nobody":     {whole, middleware.Caller{Client: "unknown"}, "", "client:unknown"},
+	} {
+		r := &http.Request{Header: http.Header{"X-Api-Key": {"standard"}, "X-Other": {"other"}}}
+		if got := row.pins.of(r, row.caller, row.header); got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
 	}
 }
