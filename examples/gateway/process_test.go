@@ -203,10 +203,10 @@ func TestCheckWarnsOfATokenFileThatIsOfNoUse(t *testing.T) {
 			t.Errorf("exit %d, says %q, want %q", code, stderr.String(), want)
 		}
 	}
-	says("warning: " + path + ":2:19: pumpkin: admin token")
+	says("warning: " + path + ":2:19: pumpkin.admin.token_file: pumpkin: admin token")
 	token := filepath.Join(filepath.Dir(path), "none")
 	writeFile(t, token, strings.Repeat("x", 31))
-	says("warning: " + path + ":2:19: pumpkin: admin token")
+	says("warning: " + path + ":2:19: pumpkin.admin.token_file: pumpkin: admin token")
 	writeFile(t, token, strings.Repeat("x", 32))
 	says("")
 }

@@ -123,11 +123,9 @@ func check(o options, stdout, stderr io.Writer) int {
 	for _, w := range g.config.Warnings {
 		fmt.Fprintln(stderr, "warning:", w)
 	}
-	// Where a file is checked its secrets need not be. Where it is used they must.
-	if banner := g.config.Pumpkin; banner.TokenFile != "" {
-		if _, _, err := pumpkin.AdminTokens(banner.TokenFile, ""); err != nil {
-			fmt.Fprintf(stderr, "warning: %s: %v\n", g.config.Place("pumpkin.admin.token_file"), err)
-		}
+	// Where a file is checked the files beside it need not be. Where it is used they must.
+	for _, w := range g.config.CheckFiles() {
+		fmt.Fprintln(stderr, "warning:", w)
 	}
 	if o.peers != "" {
 		if w := pinsOf(g.config.Shed).warning; w != "" {

@@ -2,12 +2,8 @@ package configfile
 
 import (
 	_ "embed" // for schema.json
-	"errors"
-	"io"
-	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -54,46 +50,6 @@ func Load(path string, program Config) (*Config, error) {
 	return Parse(path, data, program)
 }
 
-// unopened says why the file at path could not be opened.
-func unopened(path string, err error) *Error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Path: path, What: "there is no such file", Mend: "check the path, or run without a file"}
-	case errors.Is(err, fs.ErrPermission):
-		return &Error{Path: path, What: "this user may not read the file", Mend: "change its permissions, such as chmod a+r"}
-	}
-	return &Error{Path: path, What: "cannot be opened: " + cause(err), Mend: "check the path"}
-}
-
-func read(path string) ([]byte, *Error) {
-	fail := func(what, mend string) ([]byte, *Error) { return nil, &Error{Path: path, What: what, Mend: mend} }
-	if path == "" {
-		return nil, &Error{Path: `""`, What: "the name of the file is empty", Mend: "name a file, or leave the option out"}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, unopened(path, err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return fail("this is a folder", "name the file in it")
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
-		return fail("cannot be read: "+cause(err), "check the file")
-	}
-	return data, nil
-}
-
-// cause strips the operation and the path from an error, for the path is in the message already.
-func cause(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err.Error()
-	}
-	return err.Error()
-}
-
 // Parse reads data, the content of the file called name, and lays it over the program's own configuration, section by
 // section:
 //
@@ -121,11 +77,12 @@ func Parse(name string, data []byte, program Config) (*Config, error) {
 	if err := p.err(); err != nil {
 		return nil, err
 	}
+	c.path, c.places = name, p.places
+	c.otherFiles(p)
 	if c.effects(p); len(p.found) > 0 {
 		return nil, p.err()
 	}
 	c.Warnings = p.warnings()
-	c.path, c.places = name, p.places
 	return &c, nil
 }
 

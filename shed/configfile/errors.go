@@ -24,7 +24,12 @@ type Error struct {
 	What string
 	// Mend says what to write instead.
 	Mend string
+
+	why error // the system's, where that is the reason
 }
+
+// Unwrap returns the error of the system where that is the reason, such as fs.ErrNotExist; else nil.
+func (e *Error) Unwrap() error { return e.why }
 
 // Error returns "PATH:LINE:COLUMN: what; how to mend" on one line.
 func (e *Error) Error() string {

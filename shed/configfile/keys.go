@@ -2,8 +2,6 @@ package configfile
 
 import (
 	"bytes"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -39,11 +37,6 @@ func (o object) apiKeys(name, folder string) (path string, keys []shed.APIKey) {
 		path = filepath.Join(folder, path)
 	}
 	at := o.fields[name]
-	// What is no plain file, such as a pipe, could be waited for without end.
-	if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&fs.ModeType != 0 {
-		at.fail(shown(path)+" is no file", "name a file")
-		return path, nil
-	}
 	data, err := read(path)
 	if err != nil {
 		at.fail(shown(path)+": "+err.What, err.Mend)

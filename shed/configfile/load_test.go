@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,10 +50,95 @@ func TestAFileThatMayNotBeReadSaysSo(t *testing.T) {
 }
 
 func TestAnEndlessFileIsNotReadToItsEnd(t *testing.T) {
-	if _, err := os.Stat("/dev/zero"); err != nil {
-		t.Skip("no /dev/zero")
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)); err != nil {
+		t.Skip("no file that is longer than the disk:", err)
 	}
-	if got, want := failure(t, "/dev/zero"), "/dev/zero: the file is longer than 1024 KiB; is this the right file? shorten it"; got != want {
+	if got, want := failure(t, path), path+": the file is longer than 1024 KiB; is this the right file? shorten it"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A pipe can be silent for ever and a device can be endless: neither is even opened, and the start ends at once.
+func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, "/dev/zero", "/dev/null"} {
+		if got, want := failure(t, path), path+": this is a pipe, a socket or a device, and is no file; name a file"; got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	w := Watch{Path: pipe}
+	if _, err := w.Load(); err == nil {
+		t.Error("a watch takes it")
+	}
+	// The same at every key that names a file.
+	for key, text := range map[string]string{
+		"clients.api_keys_file":       "clients: {api_keys_file: %s}",
+		"store.redis.password_file":   "store: {redis: {url: \"redis://h:1\", password_file: %s}}\nlimits: [{name: a, fixed_window: {quota: 1/s}}]",
+		"store.regions.password_file": "store: {redis: {url: \"redis://h:1\"}, regions: {region: eu, weights: {eu: 1, us: 1}, home: \"redis://h:1\", password_file: %s}}",
+		"pumpkin.file":                "pumpkin: {file: %s}",
+		"pumpkin.redis.password_file": "pumpkin: {redis: {url: \"redis://h:1\", password_file: %s}}",
+		"pumpkin.redis.snapshot_file": "pumpkin: {redis: {url: \"redis://h:1\", snapshot_file: %s}}",
+		"pumpkin.admin.token_file":    "pumpkin: {admin: {token_file: %s}}",
+		"pumpkin.admin.audit_file":    "pumpkin: {admin: {audit_file: %s}}",
+	} {
+		for _, path := range []string{pipe, filepath.Dir(pipe)} {
+			_, err := Parse("f.yaml", []byte(fmt.Sprintf(text, path)), Config{})
+			if err == nil || !strings.Contains(err.Error(), key+": \""+path+"\": this is a ") {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+		if key == "clients.api_keys_file" {
+			continue
+		}
+		if _, err := Parse("f.yaml", []byte(fmt.Sprintf(text, filepath.Join(filepath.Dir(pipe), "none"))), Config{}); err != nil {
+			t.Errorf("the control: %s: %v", key, err)
+		}
+	}
+	if _, err := Parse("f.yaml", []byte("pumpkin: {admin: {audit_file: /dev/stderr}}"), Config{}); err != nil {
+		t.Errorf("where programs write to anyway: %v", err)
+	}
+}
+
+// What a shell hands over, <(...) or what comes before a |, is read to its end, which is waited for, but not without end.
+func TestAPipeThatTheProgramWasStartedWithIsRead(t *testing.T) {
+	handed := func() (string, *os.File) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close(); w.Close() })
+		return fmt.Sprintf("/dev/fd/%d", r.Fd()), w
+	}
+	path, w := handed()
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no /dev/fd")
+	}
+	go func() {
+		for _, part := range []string{"limits: [{name: a, ", "fixed_window: {quota: 1/s}}]\n"} {
+			w.WriteString(part)
+		}
+		w.Close()
+	}()
+	if c, err := Load(path, Config{}); err != nil || len(c.Shed.Limits) != 1 {
+		t.Errorf("%v, %v", c, err)
+	}
+	path, w = handed()
+	go func() {
+		for {
+			if _, err := w.WriteString(strings.Repeat("# more\n", 1000)); err != nil {
+				return
+			}
+		}
+	}()
+	if got := failure(t, path); !strings.Contains(got, "is longer than 1024 KiB") {
+		t.Errorf("one without end: %s", got)
+	}
+	path, _ = handed()
+	if got, want := failure(t, path), path+": the pipe was not closed within 5s; check what writes into it"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

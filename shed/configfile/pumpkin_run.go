@@ -3,8 +3,6 @@ package configfile
 import (
 	"fmt"
 	"log/slog"
-	"os"
-	"strings"
 	"time"
 
 	banner "github.com/spillway-go/spillway/pumpkin"
@@ -62,22 +60,6 @@ func (c *Config) RunPumpkin(p *banner.Pumpkin, status func() shed.Status, log *s
 		ends = append(ends, a.Close)
 	}
 	return end, nil
-}
-
-// passwordIn reads a password; none where there is no file.
-func passwordIn(file string) (string, error) {
-	if file == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	password := strings.TrimRight(string(text), "\r\n")
-	if password == "" {
-		return "", fmt.Errorf("%s is empty; write the password into it", file)
-	}
-	return password, nil
 }
 
 // shedOver is over how many looks the share of requests that were turned away is taken, and shedLeast how many requests there must

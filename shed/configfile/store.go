@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -159,14 +158,9 @@ func (c *Config) OpenStore(log *slog.Logger) (store limits.Store, closeStore fun
 // openRedis makes a store at an address, and its client. The section is named in errors.
 func openRedis(url, passwordFile, prefix string, timeout time.Duration, section string) (*redisstore.Store, io.Closer, error) {
 	options := redisstore.Options{Timeout: timeout}
-	if passwordFile != "" {
-		password, err := os.ReadFile(passwordFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s.password_file: %w", section, err)
-		}
-		if options.Password = strings.TrimRight(string(password), "\r\n"); options.Password == "" {
-			return nil, nil, fmt.Errorf("%s.password_file: %s is empty; write the password into it", section, passwordFile)
-		}
+	var err error
+	if options.Password, err = passwordIn(passwordFile); err != nil {
+		return nil, nil, fmt.Errorf("%s.password_file: %w", section, err)
 	}
 	client, err := redisstore.Open(url, options)
 	if err != nil {
