@@ -7,11 +7,16 @@ import (
 
 // burstsOf is a backend to which a hundred requests come within 10 ms, every half a minute, each of which takes a second.
 func burstsOf(l limiter, c cell, seed uint64) *sim {
+	return burstsEvery(30*time.Second, time.Second, l, c, seed)
+}
+
+// burstsEvery is the same with other pauses and another time that work takes.
+func burstsEvery(pause, service time.Duration, l limiter, c cell, seed uint64) *sim {
 	s := newSim(l, c.slots, 1, c.exponential, seed)
-	s.service = s.times(time.Second, c.exponential)
+	s.service = s.times(service, c.exponential)
 	s.maxWait, s.budget = 500*time.Millisecond, time.Minute
 	s.rate = func(now time.Duration) float64 {
-		if now%(30*time.Second) < 10*time.Millisecond {
+		if now%pause < 10*time.Millisecond {
 			return 100 / 0.01
 		}
 		return 0
@@ -53,6 +58,22 @@ func TestBurstsOfSlowWorkFindTheRoomThereIs(t *testing.T) {
 	}
 }
 
+// Work that takes half a second waits in the line for a second round, at which windows are saturated and what they show is tried. When
+// bursts follow one another soon, saturation does not last from one to the next.
+func TestBurstsOfTwoRoundsAndBurstsThatFollowOneAnotherFindTheirRoomToo(t *testing.T) {
+	for _, c := range []struct{ pause, service time.Duration }{
+		{30 * time.Second, 500 * time.Millisecond}, {5 * time.Second, 500 * time.Millisecond}, {5 * time.Second, time.Second},
+	} {
+		got := median(func(seed uint64) float64 {
+			s := burstsEvery(c.pause, c.service, build(t, Config{}), cell{128, false}, seed).run(20 * c.pause)
+			return s.refused(15 * int(c.pause/time.Second))
+		})
+		if got > 0.05 {
+			t.Errorf("%v of work every %v: %.2f turned away after 15 bursts, want hardly any", c.service, c.pause, got)
+		}
+	}
+}
+
 // Where there is no room behind, twice as much takes longer, and that is not kept.
 func TestBurstsOfSlowWorkDoNotRaiseTheLimitOverAFewSlots(t *testing.T) {
 	for _, c := range backends(4, 10, 16) {
@@ -85,15 +106,7 @@ func TestBurstsThatFollowOneAnotherDoNotLowerTheLimit(t *testing.T) {
 	for _, exponential := range []bool{false, true} {
 		for _, service := range []time.Duration{50 * time.Millisecond, time.Second} {
 			low := median(func(seed uint64) float64 {
-				s := newSim(build(t, Config{}), 128, 1, exponential, seed)
-				s.service = s.times(service, exponential)
-				s.maxWait, s.budget = 500*time.Millisecond, time.Minute
-				s.rate = func(now time.Duration) float64 {
-					if now%(5*time.Second) < 10*time.Millisecond {
-						return 100 / 0.01
-					}
-					return 0
-				}
+				s := burstsEvery(5*time.Second, service, build(t, Config{}), cell{128, exponential}, seed)
 				s.run(5 * time.Minute)
 				low := DefaultMax
 				for sec := 60; sec < 300; sec += 5 {
@@ -143,6 +156,28 @@ func TestABurstIsJudgedWholeAndOnce(t *testing.T) {
 			e.Observe(minutes(1), Sample{Dropped: true, Short: true, InFlight: enough})
 			burstOf(e, minutes(1), enough, 1, Sample{})
 		}, enough},
+		{"in the first minute", func(e *Estimator) { burstOf(e, time.Second, enough, 1, Sample{}) }, 2 * enough},
+		{"nobody knows what is usual", func(e *Estimator) {
+			burstOf(e, minutes(1), enough/2, 1, Sample{})
+			for range enough / 2 {
+				e.Observe(minutes(2), Sample{Latency: time.Second, Short: true, InFlight: enough})
+			}
+			e.Eased(minutes(2), 0)
+		}, enough},
+		{"work that took no time", func(e *Estimator) {
+			burstOf(e, minutes(1), enough/2, 1, Sample{})
+			burstOf(e, minutes(2), enough/2, 0, Sample{InFlight: enough})
+		}, enough},
+		{"another configuration", func(e *Estimator) {
+			burstOf(e, minutes(1), enough/2, 1, Sample{})
+			e.Reconfigure(Config{Initial: enough, Min: enough - 1})
+			burstOf(e, minutes(2), enough/2, 1, Sample{})
+		}, enough},
+		{"a limit that something else has moved", func(e *Estimator) {
+			burstOf(e, minutes(1), enough-1, 1, Sample{})
+			e.set(enough-1, Shrank)
+			burstOf(e, minutes(2), enough-1, 1, Sample{})
+		}, enough - 1},
 		{"not short", func(e *Estimator) {
 			for range enough {
 				e.Observe(minutes(1), Sample{Latency: time.Second, Usual: time.Second, InFlight: enough})
@@ -173,6 +208,25 @@ func TestABurstIsJudgedWholeAndOnce(t *testing.T) {
 			e.burst.saturated(e)
 			burstOf(e, minutes(3), 2*enough, 1.4, Sample{})
 		}, 2 * enough},
+		{"a success ends the trial and makes up for failures", func(e *Estimator) {
+			burstOf(e, minutes(1), enough, 1, Sample{})
+			burstOf(e, minutes(2), 2*enough, 1.5, Sample{}) // fails: a pause of one
+			burstOf(e, minutes(3), enough, 1, Sample{})
+			burstOf(e, minutes(4), enough, 1, Sample{})
+			burstOf(e, minutes(5), 2*enough-1, 1, Sample{}) // succeeds
+			if e.Trial() <= 2*enough {
+				e.set(1, Shrank)
+			}
+			burstOf(e, minutes(6), 2*enough, 1, Sample{})
+			burstOf(e, minutes(7), 4*enough, 1.5, Sample{}) // fails: a pause of one again
+			burstOf(e, minutes(8), 2*enough, 1, Sample{})
+			burstOf(e, minutes(9), 2*enough, 1, Sample{})
+		}, 4 * enough},
+		{"what is tried meanwhile is given up", func(e *Estimator) {
+			e.climb.on, e.climb.from = true, enough
+			e.set(2*enough, Doubled)
+			burstOf(e, minutes(1), enough, 1.3, Sample{})
+		}, enough},
 		{"a pause follows", func(e *Estimator) {
 			burstOf(e, minutes(1), enough, 1, Sample{})
 			burstOf(e, minutes(2), 2*enough, 1.5, Sample{})
