@@ -117,8 +117,11 @@ func TestEveryFileInTheDocumentsIsAccepted(t *testing.T) {
 			continue
 		}
 		program := configfile.Config{Upstreams: map[string]*url.URL{}}
-		if _, err := configfile.Parse(filepath.Join(folder, "spillway.yaml"), []byte(b.text), program); err != nil {
+		c, err := configfile.Parse(filepath.Join(folder, "spillway.yaml"), []byte(b.text), program)
+		if err != nil {
 			t.Errorf("%s: %v", b, err)
+		} else if len(c.Warnings) > 0 {
+			t.Errorf("%s: warned of %q", b, c.Warnings)
 		}
 	}
 }

@@ -39,7 +39,7 @@ A reverse proxy that lets through what the service behind it can do.
 
   -upstream URL       where requests go that no route of FILE sends elsewhere
   -config FILE        a YAML file with the rules, see docs/configuration.md; followed while running
-  -check              only say whether FILE is in order: exit 0, or 2 with PATH:LINE: what; how to mend
+  -check              only say whether FILE is in order: exit 0, or 2 with PATH:LINE:COLUMN: what; how to mend
   -listen ADDR        what clients ask; default 127.0.0.1:8080
   -admin ADDR         the pumpkin's admin endpoints, /livez, /readyz, /metrics, /debug/spillway, /dashboard/; default what FILE
                       says, else 127.0.0.1:9180

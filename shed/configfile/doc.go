@@ -13,7 +13,7 @@
 // of no effect is a mistake; so are two routes whose patterns conflict and bounds that contradict each other. A
 // mistake is
 //
-//	PATH:LINE: what; how to mend
+//	PATH:LINE:COLUMN: what; how to mend
 //
 // on one line, all mistakes are reported together in the order of the file, and a file with a mistake yields no
 // configuration at all. Whatever the bytes are, Parse returns: it does not panic, and its errors hold no control characters

@@ -44,17 +44,19 @@ func (c *Config) storeEffects(p *problems) {
 	}
 }
 
-// pumpkinEffects finds signals that never rise and features that no route has.
+// pumpkinEffects finds signals that never rise, and features that no route has where others have some: without any they are the pages'.
 func (c *Config) pumpkinEffects(p *problems) {
 	var features []string
 	for _, r := range c.Shed.Routes {
-		features = append(features, r.Feature)
+		if r.Feature != "" {
+			features = append(features, r.Feature)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Pumpkin.Templates)) {
 		place := join("pumpkin.templates", name) + ".features"
 		v, there := p.at(place)
 		for _, feature := range slices.Sorted(maps.Keys(c.Pumpkin.Templates[name].Features)) {
-			if there && feature != "*" && !slices.Contains(features, feature) {
+			if there && feature != "*" && len(features) > 0 && !slices.Contains(features, feature) {
 				v.warn(bare(feature)+" is the feature of no route, so that only pages can leave it out", "give a route feature: "+bare(feature)+", or check how it is written")
 			}
 		}
