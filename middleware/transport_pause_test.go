@@ -184,7 +184,7 @@ func TestTheObserverHearsOfEveryRefusal(t *testing.T) {
 
 func TestATransportThatCannotWorkIsRefused(t *testing.T) {
 	for _, cfg := range []TransportConfig{
-		{Parallel: -1}, {Waiting: -1}, {Features: features{}}, {Limits: []shed.Limit{{}}}, {Routes: []shed.Route{{Name: "x", Match: "GET /{"}}},
+		{Parallel: -1}, {Waiting: -1}, {Features: features{}}, {Limits: []shed.Limit{{}}}, {Routes: []shed.Route{{Name: "x", Match: "GET /{"}}}, {Routes: []shed.Route{{Name: "x", Match: "PSOT /x"}}},
 	} {
 		if _, err := NewTransport(cfg); err == nil || !strings.HasPrefix(err.Error(), "middleware: ") {
 			t.Errorf("%+v: %v", cfg, err)

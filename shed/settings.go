@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/spillway-go/spillway/shed/internal/check"
 )
 
 // settings is the configuration as Admit uses it: checked whole, compiled, never changed.
@@ -36,6 +37,9 @@ func compile(cfg Config) (*settings, error) {
 	}
 	if err := cfg.Bodies.check(); err != nil {
 		return nil, err
+	}
+	if err := cfg.Clients.check(); err != nil {
+		return nil, fmt.Errorf("shed: clients: %w", err)
 	}
 	for i, l := range cfg.Limits {
 		r, err := compileLimit(l)
@@ -134,12 +138,27 @@ func (s *settings) lanes() []*lane {
 	return append(all, s.other.lane)
 }
 
+// check refuses what would let anybody be anybody, or nobody be known. The rest is the middleware's to judge, which knows the program.
+func (c *Clients) check() error {
+	switch {
+	case check.Everybody(c.TrustedProxies):
+		return errors.New("trusted_proxies are a quarter of all addresses or more, so that clients could forge their own; list the addresses of your proxies")
+	case check.KeyHeader(c.APIKeyHeader) != "":
+		return fmt.Errorf("api_key_header %s %s; use a header of its own", c.APIKeyHeader, check.KeyHeader(c.APIKeyHeader))
+	case check.AddressHeader(c.Forwarded) != "":
+		return fmt.Errorf("forwarded: %s %s; use the header that your proxy writes the address into", c.Forwarded, check.AddressHeader(c.Forwarded))
+	}
+	return nil
+}
+
 func checkRoute(r Route) error {
 	switch {
 	case r.Name == "":
 		return errors.New("a route needs a name")
-	case strings.Contains(r.Match, "/:"):
-		return fmt.Errorf("match %q would match a colon to the letter; patterns are net/http's, write {id} for Echo's :id", r.Match)
+	case check.Pattern(r.Match) != "":
+		return fmt.Errorf("match %q matches no request: %s; write it like net/http does, such as \"POST /orders/{id}\"", r.Match, check.Pattern(r.Match))
+	case check.CostHeader(r.CostHeader) != "":
+		return fmt.Errorf("cost_header %s %s; use a field of its own", r.CostHeader, check.CostHeader(r.CostHeader))
 	case r.Cost < 0:
 		return fmt.Errorf("cost %d is negative; leave it out for 1", r.Cost)
 	case r.Priority < Sheddable || r.Priority > CriticalPlus:

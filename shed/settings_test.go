@@ -1,6 +1,7 @@
 package shed
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,15 @@ func TestBadConfigurationIsRefusedWithWhatToDo(t *testing.T) {
 		{"negative capacity", Config{Limits: []Limit{bucket("x", -1, 1)}}, "x"},
 		{"route twice", Config{Routes: []Route{{Name: "r"}, {Name: "r"}}}, "used twice"},
 		{"nameless route", Config{Routes: []Route{{Match: "GET /"}}}, "needs a name"},
-		{"a pattern of Echo's", Config{Routes: []Route{{Name: "r", Match: "POST /orders/:id"}}}, "write {id}"},
+		{"a pattern of Echo's", Config{Routes: []Route{{Name: "r", Match: "POST /orders/:id"}}}, "{id} stands for any"},
+		{"a method misspelt", Config{Routes: []Route{{Name: "r", Match: "PSOT /orders"}}}, "did you mean POST?"},
+		{"a path never clean", Config{Routes: []Route{{Name: "r", Match: "/a//b"}}}, "without //"},
+		{"a cost in a cookie", Config{Routes: []Route{{Name: "r", CostHeader: "Set-Cookie"}}}, "a field of its own"},
+		{"trusting everybody in halves", Config{Clients: Clients{TrustedProxies: []netip.Prefix{
+			netip.MustParsePrefix("0.0.0.0/1"), netip.MustParsePrefix("128.0.0.0/1"),
+		}}}, "the addresses of your proxies"},
+		{"keys in Host", Config{Clients: Clients{APIKeyHeader: "Host"}}, "a header of its own"},
+		{"addresses in a cookie", Config{Clients: Clients{Forwarded: "Cookie"}}, "your proxy writes"},
 		{"negative cost", Config{Routes: []Route{{Name: "r", Cost: -1}}}, "negative"},
 		{"exempt and long-lived", Config{Routes: []Route{{Name: "r", Exempt: true, LongLived: 1}}}, "exempt"},
 		{"exempt and limited", Config{
