@@ -54,7 +54,10 @@ func app() http.Handler {
 // run serves handler until ctx ends, and says on out where everything is.
 func run(ctx context.Context, handler http.Handler, config, listen string, out io.Writer) error {
 	// The file. What it says is laid over Program, where your program's own defaults belong.
-	watch := &configfile.Watch{Path: config, Program: configfile.Config{Pumpkin: configfile.Pumpkin{AdminListen: configfile.DefaultAdminListen}}}
+	watch := &configfile.Watch{Path: config, Program: configfile.Config{
+		Pumpkin: configfile.Pumpkin{AdminListen: configfile.DefaultAdminListen},
+		Unaided: true, // until you have a Principal function: then the file may speak of principals
+	}}
 	cfg, err := watch.Load()
 	if err != nil {
 		return err

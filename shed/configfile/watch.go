@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,21 +78,28 @@ type Outcome struct {
 	Path string
 	// Changes says what is different now, one line each; empty where the file says the same as before, only otherwise written.
 	Changes []string
+	// Warnings are what the file says to no effect, as in Config, as far as the file before did not say it.
+	Warnings []string
 	// Err is why nothing has changed: an Errors where the file is wrong.
 	Err error
 }
 
-// String says it in one line, and one more for each change; of a failure in a line for each mistake and one more.
+// String says it in one line, and one more for each change and warning; of a failure in a line for each mistake and one more.
 func (o Outcome) String() string {
-	switch {
-	case o.Err != nil:
+	if o.Err != nil {
 		return o.Err.Error() + "\n" + o.Path + ": not taken over; the configuration before stays in force"
-	case len(o.Changes) == 0:
-		return o.Path + ": read again, nothing to change"
-	case len(o.Changes) == 1:
-		return o.Path + ": taken over, 1 change:\n  " + o.Changes[0]
 	}
-	return fmt.Sprintf("%s: taken over, %d changes:\n  %s", o.Path, len(o.Changes), strings.Join(o.Changes, "\n  "))
+	said := o.Path + ": read again, nothing to change"
+	switch n := len(o.Changes); {
+	case n == 1:
+		said = o.Path + ": taken over, 1 change:\n  " + o.Changes[0]
+	case n > 1:
+		said = fmt.Sprintf("%s: taken over, %d changes:\n  %s", o.Path, n, strings.Join(o.Changes, "\n  "))
+	}
+	for _, w := range o.Warnings {
+		said += "\n  warning: " + w
+	}
+	return said
 }
 
 // errNotBegun is what Run has to say where there is nothing to go on from.
@@ -183,9 +191,10 @@ func (w *Watch) take(data []byte) Outcome {
 	if w.Apply != nil {
 		changes = append(changes, w.Apply(w.config, next)...)
 	}
+	warnings := slices.DeleteFunc(slices.Clone(next.Warnings), func(said string) bool { return slices.Contains(w.config.Warnings, said) })
 	w.config = next
 	w.content = w.whole(contentOf(data, nil), time.Now())
-	return Outcome{Path: w.Path, Changes: changes}
+	return Outcome{Path: w.Path, Changes: changes, Warnings: warnings}
 }
 
 // failed takes note of an attempt that did not come as far as the Shedder.

@@ -287,6 +287,7 @@ func TestAnOutcomeReadsWell(t *testing.T) {
 		{Outcome{Path: "f"}, "f: read again, nothing to change"},
 		{Outcome{Path: "f", Changes: []string{"a"}}, "f: taken over, 1 change:\n  a"},
 		{Outcome{Path: "f", Changes: []string{"a", "b"}}, "f: taken over, 2 changes:\n  a\n  b"},
+		{Outcome{Path: "f", Changes: []string{"a"}, Warnings: []string{"f:1:2: x; y"}}, "f: taken over, 1 change:\n  a\n  warning: f:1:2: x; y"},
 		{Outcome{Path: "f", Err: errors.New("f:1: x; y")}, "f:1: x; y\nf: not taken over; the configuration before stays in force"},
 	} {
 		if got := row.o.String(); got != row.want {
@@ -307,6 +308,24 @@ func TestAPipeIsNotFollowed(t *testing.T) {
 }
 
 // A program that was started with a pipe, or that finds one in its file's place, is not made to wait for it.
+// What a changed file says to no effect is said when it is taken over, and once.
+func TestAReloadWarnsOfWhatIsNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "s.yaml")
+		os.WriteFile(path, []byte(quota("5")), 0o600)
+		w := follow(t, path, nil)
+		for i, c := range []struct {
+			text string
+			want int
+		}{{quota("6") + "queue: {capacity: 0, max_wait: 1s}\n", 1}, {quota("7") + "queue: {capacity: 0, max_wait: 1s}\n", 0}, {quota("8"), 0}} {
+			w.write(c.text)
+			if told := w.after(time.Minute); len(told) != 1 || told[0].Err != nil || len(told[0].Warnings) != c.want {
+				t.Errorf("%d: told %v", i, told)
+			}
+		}
+	})
+}
+
 func TestHangingUpDoesNotWaitForAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s.yaml")
