@@ -182,6 +182,8 @@ func TestCheckSaysWhetherAFileIsInOrder(t *testing.T) {
 		{"a mistake", "limits: [{name: r, token_bucket: {capacity: 1}}]\n", exitUsage, ":1:20: limits[0].token_bucket.refill: is missing; "},
 		{"empty", "", exitUsage, ":1: the file is empty; "},
 		{"users that no gateway knows", "\nclients: {identify: [principal]}\n", exitUsage, ":2:11: clients.identify: lists principal alone, "},
+		{"a method that does not exist", "routes: [{name: a, match: \"PSOT /a\"}]\n", exitUsage, ":1:20: routes[0].match: "},
+		{"what is always refused", "limits: [{name: r, token_bucket: {capacity: 1, refill: 1/s}}]\nroutes: [{name: a, match: /a, cost: 2}]\n", exitUsage, ":2:31: routes[0].cost: "},
 		{"an upstream that is none", "routes: [{name: a, match: /a, upstream: here}]\n", exitUsage, ":1:31: routes[0].upstream: "},
 	} {
 		path := written(t, row.file)
@@ -209,6 +211,35 @@ func TestCheckWarnsOfATokenFileThatIsOfNoUse(t *testing.T) {
 	says("warning: " + path + ":2:19: pumpkin.admin.token_file: pumpkin: admin token")
 	writeFile(t, token, strings.Repeat("x", 32))
 	says("")
+}
+
+func TestCheckLooksAtOtherFilesAndHangsAtNone(t *testing.T) {
+	says := func(path string) (int, string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), []string{"-check", "-config", path}, &stdout, &stderr)
+		return code, stderr.String()
+	}
+	path := written(t, "queue: {}\npumpkin: {admin: {audit_file: none/audit.jsonl}}\n")
+	if code, said := says(path); code != exitOK || !strings.HasPrefix(said, "warning: "+path+":2:19: pumpkin.admin.audit_file: this user cannot make a file in ") {
+		t.Errorf("a folder that is not there: exit %d, says %q", code, said)
+	}
+	if err := os.Mkdir(filepath.Join(filepath.Dir(path), "none"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := says(path); code != exitOK || said != "" {
+		t.Errorf("the control: exit %d, says %q", code, said)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said := says(pipe); code != exitUsage || !strings.Contains(said, "is no file; name a file") {
+		t.Errorf("a pipe: exit %d, says %q", code, said)
+	}
+	if code, said := says(written(t, "pumpkin: {admin: {token_file: "+pipe+"}}\n")); code != exitUsage || !strings.Contains(said, ":1:19: pumpkin.admin.token_file: ") {
+		t.Errorf("a token from a pipe: exit %d, says %q", code, said)
+	}
 }
 
 // A file that serves several programs names principals first. The gateway has none and goes on with the other ways, and says so.
