@@ -106,30 +106,3 @@ func TestBurstsOfSlowWorkAreHeldBackWhereThereIsNoRoom(t *testing.T) {
 		}
 	}
 }
-
-func TestAShortageLastsUntilAllThatRanHasEnded(t *testing.T) {
-	var s shortage
-	if s.lasts() || s.ended(0) {
-		t.Error("a shortage from the start")
-	}
-	s.begin(10, 2)
-	for _, c := range []struct {
-		started     time.Duration
-		over, lasts bool
-	}{
-		{11, false, true}, // was let in after it began
-		{10, false, true},
-		{12, false, true},
-		{3, true, false},
-		{4, false, false}, // nothing is owed any more
-	} {
-		if over := s.ended(c.started); over != c.over || s.lasts() != c.lasts {
-			t.Errorf("work that started at %d: over %v, lasts %v", c.started, over, s.lasts())
-		}
-	}
-	s.begin(20, 1)
-	s.begin(30, 3) // somebody else is turned away
-	if s.ended(20) || s.ended(25) || !s.ended(30) {
-		t.Error("it is not the last one that counts")
-	}
-}

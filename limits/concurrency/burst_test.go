@@ -227,6 +227,25 @@ func TestABurstIsJudgedWholeAndOnce(t *testing.T) {
 			e.set(2*enough, Doubled)
 			burstOf(e, minutes(1), enough, 1.3, Sample{})
 		}, enough},
+		{"later there is a queue at four times as much", func(e *Estimator) {
+			burstOf(e, minutes(1), enough, 1, Sample{})
+			burstOf(e, minutes(2), 2*enough, 1, Sample{})
+			burstOf(e, minutes(3), 4*enough-1, 1, Sample{})
+			burstOf(e, minutes(4), 4*enough, 2, Sample{})
+		}, 2 * enough},
+		{"a queue at a limit that is not of bursts' making", func(e *Estimator) {
+			burstOf(e, minutes(1), enough, 2, Sample{})
+		}, enough},
+		{"after a second failure the pause is twice as long", func(e *Estimator) {
+			for i, stretch := range []float64{1, 1.5, 1, 1, 1.5, 1, 1} {
+				burstOf(e, minutes(i+1), e.Settled(), stretch, Sample{})
+			}
+		}, enough},
+		{"and ends, too", func(e *Estimator) {
+			for i, stretch := range []float64{1, 1.5, 1, 1, 1.5, 1, 1, 1} {
+				burstOf(e, minutes(i+1), e.Settled(), stretch, Sample{})
+			}
+		}, 2 * enough},
 		{"a pause follows", func(e *Estimator) {
 			burstOf(e, minutes(1), enough, 1, Sample{})
 			burstOf(e, minutes(2), 2*enough, 1.5, Sample{})
