@@ -126,10 +126,10 @@ func TestAPipeThatTheProgramWasStartedWithIsRead(t *testing.T) {
 	if c, err := Load(path, Config{}); err != nil || len(c.Shed.Limits) != 1 {
 		t.Errorf("%v, %v", c, err)
 	}
-	path, w = handed()
+	path, endless := handed()
 	go func() {
 		for {
-			if _, err := w.WriteString(strings.Repeat("# more\n", 1000)); err != nil {
+			if _, err := endless.WriteString(strings.Repeat("# more\n", 1000)); err != nil {
 				return
 			}
 		}
