@@ -166,7 +166,7 @@ func (e *Edge) Enter(v *Visit, w http.ResponseWriter, r *http.Request, outer Out
 	v.settles = seen.partly || seen.bodies || seen.responses || e.settle != nil
 	rec := &recorder{edge: e, permit: permit, route: route, tunnel: r.Method == http.MethodConnect}
 	if verdicts := permit.Verdicts(); len(verdicts) > 0 {
-		e.show(header, seen, &rec.quota, verdicts, false)
+		e.show(header, seen, &rec.quota, &rec.room, verdicts, false)
 	}
 	if shadows := permit.Shadows(); len(shadows) > 0 {
 		showShadows(header, shadows)
@@ -213,7 +213,7 @@ func (e *Edge) extend(v *Visit, w http.ResponseWriter, r *http.Request, outer *r
 		return err
 	}
 	if verdicts := outer.permit.Verdicts()[shown:]; len(verdicts) > 0 {
-		e.show(w.Header(), seen, new([2]string), verdicts, false)
+		e.show(w.Header(), seen, new([2]string), nil, verdicts, false)
 	}
 	if shadows := outer.permit.Shadows()[watched:]; len(shadows) > 0 {
 		showShadows(w.Header(), shadows)
@@ -241,11 +241,11 @@ func (e *Edge) attach(v *Visit, w http.ResponseWriter, r *http.Request, seen *vi
 }
 
 // show sets the fields that tell what rules have said.
-func (e *Edge) show(header http.Header, seen *view, place *[2]string, verdicts []limits.Verdict, refused bool) {
+func (e *Edge) show(header http.Header, seen *view, place *[2]string, room *room, verdicts []limits.Verdict, refused bool) {
 	if e.fields == nil || seen.hidden {
 		return
 	}
-	e.fields.set(header, place, verdicts, seen.units, refused)
+	e.fields.set(header, place, room, verdicts, seen.units, refused)
 	if legacy := cmp.Or(e.legacy, seen.legacy); legacy != NoLegacy {
 		legacy.set(header, verdicts, refused)
 	}

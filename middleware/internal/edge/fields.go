@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/spillway-go/spillway/limits"
 )
@@ -42,14 +43,21 @@ func (f *fields) of(p *limits.Policy, units map[string]string) *member {
 	})
 }
 
-// line returns the member of RateLimit that says what v does.
-func (m *member) line(v *limits.Verdict, refused bool) string {
+// room is where the text of a usual member of RateLimit fits. It belongs to one response.
+type room [48]byte
+
+// line returns the member of RateLimit that says what v does. If there is room the text may be in it from then on.
+func (m *member) line(room *room, v *limits.Verdict, refused bool) string {
 	remaining, seconds := stateOf(v, refused)
 	few := remaining < int64(len(m.recent)) // those that come back are refused with the same numbers, and small buckets have few of them
 	if few {
 		if text, ok := m.recent.find(remaining, seconds); ok {
 			return text
 		}
+	}
+	if room != nil && !few {
+		text := appendState(append(room[:0], m.state...), remaining, seconds)
+		return unsafe.String(unsafe.SliceData(text), len(text)) // nobody else writes there, and this is done once
 	}
 	var buf [96]byte
 	text := string(appendState(append(buf[:0], m.state...), remaining, seconds))
@@ -59,13 +67,13 @@ func (m *member) line(v *limits.Verdict, refused bool) string {
 	return text
 }
 
-// set adds both fields for all verdicts of a decision. Their values are kept in place, which belongs to the response from
-// then on. Lines that a limiter further out has set stay; a policy that is in them already is not listed twice.
-func (f *fields) set(header http.Header, place *[2]string, verdicts []limits.Verdict, units map[string]string, refused bool) {
+// set adds both fields for all verdicts of a decision. Their values are kept in place and room, which belong to the response from
+// then on; room may be nil. Lines that a limiter further out has set stay; a policy that is in them already is not listed twice.
+func (f *fields) set(header http.Header, place *[2]string, room *room, verdicts []limits.Verdict, units map[string]string, refused bool) {
 	before := header[policyField]
 	if len(verdicts) == 1 && before == nil {
 		m := f.of(verdicts[0].Policy, units)
-		place[0], place[1] = m.policy, m.line(&verdicts[0], refused)
+		place[0], place[1] = m.policy, m.line(room, &verdicts[0], refused)
 	} else if !f.list(place, before, verdicts, units, refused) {
 		return
 	}

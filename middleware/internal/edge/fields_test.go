@@ -126,7 +126,7 @@ func TestFieldsSayWhatTheRulesSaid(t *testing.T) {
 			`"per-client";q=20;w=4`, `"per-client";r=4;t=1`},
 	} {
 		h := http.Header{}
-		new(fields).set(h, new([2]string), row.d, nil, row.refused)
+		new(fields).set(h, new([2]string), nil, row.d, nil, row.refused)
 		if got := h.Get("RateLimit-Policy"); got != row.policies {
 			t.Errorf("%s: RateLimit-Policy: %s, want %s", row.why, got, row.policies)
 		}
@@ -143,9 +143,9 @@ func TestLimitersFurtherOutKeepTheirLines(t *testing.T) {
 	outer, inner := policy(t, "a", 10, limits.PerSecond(1)), policy(t, `b"`, 5, limits.PerSecond(1))
 	h := http.Header{}
 	f := new(fields)
-	f.set(h, new([2]string), decide(t, 1, 1, outer, inner), nil, false)
-	f.set(h, new([2]string), decide(t, 1, 1, inner, policy(t, "c", 3, limits.PerSecond(1))), nil, false)
-	f.set(h, new([2]string), decide(t, 1, 1, outer, inner), nil, false)
+	f.set(h, new([2]string), nil, decide(t, 1, 1, outer, inner), nil, false)
+	f.set(h, new([2]string), nil, decide(t, 1, 1, inner, policy(t, "c", 3, limits.PerSecond(1))), nil, false)
+	f.set(h, new([2]string), nil, decide(t, 1, 1, outer, inner), nil, false)
 	for _, field := range []string{"Ratelimit-Policy", "Ratelimit"} {
 		members := parsed(t, h[field])
 		if len(members) != 3 || len(h[field]) != 2 {
@@ -158,12 +158,31 @@ func TestLimitersFurtherOutKeepTheirLines(t *testing.T) {
 func TestLinesOfOneResponseAreItsOwn(t *testing.T) {
 	f, p := new(fields), policy(t, "a", 10, limits.PerSecond(1))
 	first, second := http.Header{}, http.Header{}
-	f.set(first, new([2]string), decide(t, 1, 1, p), nil, false)
+	f.set(first, new([2]string), nil, decide(t, 1, 1, p), nil, false)
 	first.Add("RateLimit-Policy", "more")
 	first["Ratelimit-Policy"][0] = "spoiled"
-	f.set(second, new([2]string), decide(t, 1, 1, p), nil, false)
+	f.set(second, new([2]string), nil, decide(t, 1, 1, p), nil, false)
 	if got := strings.Join(second["Ratelimit-Policy"], "|"); got != `"a";q=10;w=10` {
 		t.Errorf("the next response says %s", got)
+	}
+}
+
+// What is written into a response's own room is what would be said without it, for names of any length, and others do not change it.
+func TestWhatIsWrittenIntoAResponsesRoomStays(t *testing.T) {
+	f := new(fields)
+	for _, name := range []string{"a", strings.Repeat("long", 30)} {
+		p := policy(t, name, 1000, limits.PerSecond(1))
+		first, second, without := http.Header{}, http.Header{}, http.Header{}
+		f.set(first, new([2]string), new(room), decide(t, 1, 1, p), nil, false)
+		f.set(second, new([2]string), new(room), decide(t, 2, 1, p), nil, false)
+		f.set(without, new([2]string), nil, decide(t, 1, 1, p), nil, false)
+		want := `"` + name + `";r=999;t=1`
+		if got, other := first.Get("RateLimit"), without.Get("RateLimit"); got != want || other != want {
+			t.Errorf("%s and %s, want %s", got, other, want)
+		}
+		if got := second.Get("RateLimit"); got != `"`+name+`";r=998;t=1` {
+			t.Errorf("the next: %s", got)
+		}
 	}
 }
 
@@ -172,7 +191,7 @@ func TestPolicyLineIsTheSameFromResponseToResponse(t *testing.T) {
 	lines := map[string]bool{}
 	for times := range 15 {
 		h := http.Header{}
-		f.set(h, new([2]string), decide(t, times+1, 1, p), nil, times >= 10)
+		f.set(h, new([2]string), nil, decide(t, times+1, 1, p), nil, times >= 10)
 		lines[h.Get("RateLimit-Policy")] = true
 		if r, _ := integer(parsed(t, h["Ratelimit"])["a"], "r"); r != int64(max(0, 9-times)) {
 			t.Errorf("after %d requests r is %d", times+1, r)

@@ -71,7 +71,7 @@ func (e *Edge) Head(header http.Header, r *http.Request, rejection *shed.Rejecti
 		header["Connection"] = []string{"close"}
 	}
 	if len(rejection.Verdicts) > 0 {
-		e.show(header, seen, &values.quota, rejection.Verdicts, true)
+		e.show(header, seen, &values.quota, nil, rejection.Verdicts, true)
 	}
 	return a
 }

@@ -24,7 +24,8 @@ type recorder struct {
 	deaf     bool         // the request has been answered for the handler
 	hijacked bool
 
-	quota [2]string // the values of the fields that tell what rules have said, kept here to spare an allocation
+	quota [2]string // the values of the fields that tell what rules have said, kept here to spare allocations
+	room  room      // of one of them
 }
 
 // rarities are what a recorder of few requests has to know beside the rest.
