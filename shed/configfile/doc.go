@@ -9,9 +9,9 @@
 //
 // # Invariants
 //
-// Nothing is guessed and nothing is ignored. A key that is unknown, twice there, of the wrong type or
-// of no effect is a mistake; so are two routes whose patterns conflict and bounds that contradict each other. A
-// mistake is
+// Nothing is guessed and nothing is ignored. A key that is unknown, twice there or of the wrong type is a mistake; so are two routes
+// whose patterns conflict, bounds that contradict each other, and what can never apply. What merely does nothing is a warning, see
+// Config.Warnings. A mistake is
 //
 //	PATH:LINE:COLUMN: what; how to mend
 //

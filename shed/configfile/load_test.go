@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // failure returns the one line that Load fails with.
@@ -138,7 +139,9 @@ func TestAPipeThatTheProgramWasStartedWithIsRead(t *testing.T) {
 		t.Errorf("one without end: %s", got)
 	}
 	path, _ = handed()
-	if got, want := failure(t, path), path+": the pipe was not closed within 5s; check what writes into it"; got != want {
+	defer func(d time.Duration) { pipeWait = d }(pipeWait)
+	pipeWait = 10 * time.Millisecond
+	if got, want := failure(t, path), path+": the pipe was not closed within 10ms; check what writes into it"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// pipeWait is how long a pipe may be silent that was handed over as the file.
-const pipeWait = 5 * time.Second
+// pipeWait is how long a pipe may take that was handed over as the file. Tests that wait for its end shorten it.
+var pipeWait = 5 * time.Second
 
 // read reads a file of at most maxBytes, and one byte more of a longer one. It waits for nobody: what is no file could be silent for
 // ever, so it is not even opened, but for a pipe that this process was started with, as by gateway -check -config /dev/stdin or
