@@ -4,7 +4,6 @@ import (
 	_ "embed" // for schema.json
 	"maps"
 	"net/url"
-	"path/filepath"
 	"slices"
 
 	"github.com/spillway-go/spillway/shed"
@@ -72,7 +71,7 @@ func Parse(name string, data []byte, program Config) (*Config, error) {
 		o.fail("the file has no sections", "write at least one, such as limits")
 	}
 	if ok {
-		c.read(o, filepath.Dir(name))
+		c.read(o, folderOf(name))
 	}
 	if err := p.err(); err != nil {
 		return nil, err

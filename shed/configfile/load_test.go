@@ -119,12 +119,12 @@ func TestAPipeThatTheProgramWasStartedWithIsRead(t *testing.T) {
 		t.Skip("no /dev/fd")
 	}
 	go func() {
-		for _, part := range []string{"limits: [{name: a, ", "fixed_window: {quota: 1/s}}]\n"} {
+		for _, part := range []string{"pumpkin: {file: glass.json}\nlimits: [{name: a, ", "fixed_window: {quota: 1/s}}]\n"} {
 			w.WriteString(part)
 		}
 		w.Close()
 	}()
-	if c, err := Load(path, Config{}); err != nil || len(c.Shed.Limits) != 1 {
+	if c, err := Load(path, Config{}); err != nil || len(c.Shed.Limits) != 1 || c.Pumpkin.File != "glass.json" {
 		t.Errorf("%v, %v", c, err)
 	}
 	path, endless := handed()

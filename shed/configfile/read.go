@@ -70,6 +70,14 @@ func inherited(path string) bool {
 	return strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }
 
+// folderOf is what the paths in a file are relative to: its folder, and of a pipe where the program runs.
+func folderOf(path string) string {
+	if inherited(path) {
+		return "."
+	}
+	return filepath.Dir(path)
+}
+
 // unopened says why the file at path could not be opened.
 func unopened(path string, err error) *Error {
 	switch {
