@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spillway-go/spillway/limits/concurrency"
 	"github.com/spillway-go/spillway/queue"
 )
 
@@ -114,6 +115,28 @@ func TestRoomIsShortForWhomeverThereIsNone(t *testing.T) {
 		}
 		if g.Done(70*ms, running[1].slot, running[1].generation, Ignored); g.shortage.lasts() {
 			t.Errorf("%s: it is not over though nothing runs any more that ran then", c.name)
+		}
+	}
+}
+
+// While twice the limit is on trial nobody needs to be turned away for its work to count: what takes more than before does.
+func TestToUseWhatIsOnTrialIsAShortage(t *testing.T) {
+	const before = 60
+	g := newGate(t, 1, 0, 100*ms)
+	e, err := concurrency.New(concurrency.Config{Initial: before})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.estimate = e
+	for range before {
+		e.Observe(time.Second, concurrency.Sample{Latency: time.Second, Usual: time.Second, Short: true, InFlight: before})
+	}
+	if e.Eased(time.Second, 0); e.Trial() != before || e.Limit() != 2*before {
+		t.Fatalf("limit %d, of which %d were before; the test proves nothing", e.Limit(), e.Trial())
+	}
+	for i := range 2 * before {
+		if g.Offer(2*time.Second, newTicket()); g.shortage.lasts() != (i >= before) {
+			t.Fatalf("with %d in flight room is short: %v", i+1, g.shortage.lasts())
 		}
 	}
 }
