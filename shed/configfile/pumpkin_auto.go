@@ -10,7 +10,6 @@ import (
 	banner "github.com/spillway-go/spillway/pumpkin"
 
 	"github.com/spillway-go/spillway/health"
-	"github.com/spillway-go/spillway/limits/redisstore"
 	"github.com/spillway-go/spillway/pumpkin/redispumpkin"
 )
 
@@ -52,7 +51,7 @@ var levelsShape = shape{keys: []key{
 	{name: "low", kind: kindNumber, min: 0, max: 1000, required: "0.5"},
 }}
 
-// redis reads where the banner is shared.
+// bannerRedis reads where the banner is shared.
 func (o object) bannerRedis(folder string) PumpkinRedis {
 	r, ok := o.section("redis")
 	if !ok {
@@ -62,12 +61,7 @@ func (o object) bannerRedis(folder string) PumpkinRedis {
 		URL: r.text("url"), PasswordFile: r.file("password_file", folder), Namespace: r.text("namespace"),
 		SnapshotFile: r.file("snapshot_file", folder),
 	}
-	if s.URL != "" {
-		if err := redisstore.Check(s.URL, redisstore.Config{}); err != nil {
-			what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "redisstore: "), ";")
-			r.fields["url"].fail(what, "write it like redis://127.0.0.1:6379/0")
-		}
-	}
+	r.address("url", s.URL)
 	if s.Namespace != "" && redispumpkin.CheckNamespace(s.Namespace) != nil {
 		r.fields["namespace"].fail(shown(s.Namespace)+" cannot be a name", "use up to 64 letters, digits, dots, dashes and underscores")
 	}
