@@ -152,7 +152,7 @@ func TestAWrongFileIsSaidWithItsLine(t *testing.T) {
 	if err := os.WriteFile(config, []byte("limits:\n  - name: a\n    token_bucket: {capacity: 20, refil: 5/s}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(t.Context(), app(), config, "127.0.0.1:0", io.Discard); err == nil || !strings.HasPrefix(err.Error(), config+":3:34: ") {
+	if err := run(t.Context(), app(), config, "127.0.0.1:0", io.Discard); err == nil || !strings.HasPrefix(err.Error(), config+":3: ") {
 		t.Errorf("it says %v", err)
 	}
 }

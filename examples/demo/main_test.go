@@ -136,8 +136,8 @@ func TestWhatCannotWorkIsOneClearLineAndExitCode2(t *testing.T) {
 		"duplicate rule":         {args: config("limits:\n  - {name: x, token_bucket: {capacity: 1, refill: 1/s}}\n  - {name: x, token_bucket: {capacity: 1, refill: 1/s}}\n"), says: []string{"spillway.yaml:3:", "x"}},
 		"conflicting routes":     {args: config("routes:\n  - {name: a, match: \"GET /x/{id}\"}\n  - {name: b, match: \"GET /x/{key}\"}\n"), says: []string{"spillway.yaml:3:", "/x/{key}"}},
 		"no YAML":                {args: config("limits: [\n"), says: []string{"spillway.yaml:1:"}},
-		"token file is missing":  {args: config("pumpkin:\n  admin: {token_file: nowhere.token}\n"), says: []string{"spillway.yaml:2:11: ", "nowhere.token"}},
-		"token file is a folder": {args: config("pumpkin:\n  admin: {token_file: .}\n"), says: []string{"spillway.yaml:2:11: ", "token"}},
+		"token file is missing":  {args: config("pumpkin:\n  admin: {token_file: nowhere.token}\n"), says: []string{"spillway.yaml:2: ", "nowhere.token"}},
+		"token file is a folder": {args: config("pumpkin:\n  admin: {token_file: .}\n"), says: []string{"spillway.yaml:2: ", "token"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SPILLWAY_ADMIN_TOKEN", c.token)

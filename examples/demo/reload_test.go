@@ -74,7 +74,7 @@ func TestTheDemoFollowsItsConfigurationFile(t *testing.T) {
 		t.Errorf("saved: %q", got)
 	}
 	write(quota("many"))
-	hears(file + ":3:20: limits[0].token_bucket.capacity: ")
+	hears(file + ":3: limits[0].token_bucket.capacity: ")
 	if got := policy(); !strings.HasPrefix(got, `"per-client";q=7;`) {
 		t.Errorf("a mistake: %q", got)
 	}

@@ -150,7 +150,7 @@ func TestTheGatewayFollowsItsFile(t *testing.T) {
 	p.hears("limit r: rule")
 	policy("5")
 	writeFile(t, path, quota("-5"))
-	p.hears(path + ":3:20: limits[0].token_bucket.capacity")
+	p.hears(path + ":3: limits[0].token_bucket.capacity")
 	policy("5")
 	writeFile(t, path, quota("6")+"pumpkin: {admin: {token_file: elsewhere}}\n")
 	p.hears("needs a restart")
@@ -179,12 +179,12 @@ func TestCheckSaysWhetherAFileIsInOrder(t *testing.T) {
 	}{
 		{"good", good, exitOK, ": in order: 1 limit, "},
 		{"patterns as wide as any", "routes: [{name: a, match: \"GET /{page}\"}, {name: b, match: \"POST /\"}]\n", exitOK, ": in order: "},
-		{"a mistake", "limits: [{name: r, token_bucket: {capacity: 1}}]\n", exitUsage, ":1:20: limits[0].token_bucket.refill: is missing; "},
+		{"a mistake", "limits: [{name: r, token_bucket: {capacity: 1}}]\n", exitUsage, ":1: limits[0].token_bucket.refill: is missing; "},
 		{"empty", "", exitUsage, ":1: the file is empty; "},
-		{"users that no gateway knows", "\nclients: {identify: [principal]}\n", exitUsage, ":2:11: clients.identify: lists principal alone, "},
-		{"a method that does not exist", "routes: [{name: a, match: \"PSOT /a\"}]\n", exitUsage, ":1:20: routes[0].match: "},
-		{"what is always refused", "limits: [{name: r, token_bucket: {capacity: 1, refill: 1/s}}]\nroutes: [{name: a, match: /a, cost: 2}]\n", exitUsage, ":2:31: routes[0].cost: "},
-		{"an upstream that is none", "routes: [{name: a, match: /a, upstream: here}]\n", exitUsage, ":1:31: routes[0].upstream: "},
+		{"users that no gateway knows", "\nclients: {identify: [principal]}\n", exitUsage, ":2: clients.identify: lists principal alone, "},
+		{"a method that does not exist", "routes: [{name: a, match: \"PSOT /a\"}]\n", exitUsage, ":1: routes[0].match: "},
+		{"what is always refused", "limits: [{name: r, token_bucket: {capacity: 1, refill: 1/s}}]\nroutes: [{name: a, match: /a, cost: 2}]\n", exitUsage, ":2: routes[0].cost: "},
+		{"an upstream that is none", "routes: [{name: a, match: /a, upstream: here}]\n", exitUsage, ":1: routes[0].upstream: "},
 	} {
 		path := written(t, row.file)
 		var stdout, stderr bytes.Buffer
@@ -205,10 +205,10 @@ func TestCheckWarnsOfATokenFileThatIsOfNoUse(t *testing.T) {
 			t.Errorf("exit %d, says %q, want %q", code, stderr.String(), want)
 		}
 	}
-	says("warning: " + path + ":2:19: pumpkin.admin.token_file: pumpkin: admin token")
+	says("warning: " + path + ":2: pumpkin.admin.token_file: pumpkin: admin token")
 	token := filepath.Join(filepath.Dir(path), "none")
 	writeFile(t, token, strings.Repeat("x", 31))
-	says("warning: " + path + ":2:19: pumpkin.admin.token_file: pumpkin: admin token")
+	says("warning: " + path + ":2: pumpkin.admin.token_file: pumpkin: admin token")
 	writeFile(t, token, strings.Repeat("x", 32))
 	says("")
 }
@@ -221,7 +221,7 @@ func TestCheckLooksAtOtherFilesAndHangsAtNone(t *testing.T) {
 		return code, stderr.String()
 	}
 	path := written(t, "queue: {}\npumpkin: {admin: {audit_file: none/audit.jsonl}}\n")
-	if code, said := says(path); code != exitOK || !strings.HasPrefix(said, "warning: "+path+":2:19: pumpkin.admin.audit_file: this user cannot make a file in ") {
+	if code, said := says(path); code != exitOK || !strings.HasPrefix(said, "warning: "+path+":2: pumpkin.admin.audit_file: this user cannot make a file in ") {
 		t.Errorf("a folder that is not there: exit %d, says %q", code, said)
 	}
 	if err := os.Mkdir(filepath.Join(filepath.Dir(path), "none"), 0o700); err != nil {
@@ -237,7 +237,7 @@ func TestCheckLooksAtOtherFilesAndHangsAtNone(t *testing.T) {
 	if code, said := says(pipe); code != exitUsage || !strings.Contains(said, "is no file; name a file") {
 		t.Errorf("a pipe: exit %d, says %q", code, said)
 	}
-	if code, said := says(written(t, "pumpkin: {admin: {token_file: "+pipe+"}}\n")); code != exitUsage || !strings.Contains(said, ":1:19: pumpkin.admin.token_file: ") {
+	if code, said := says(written(t, "pumpkin: {admin: {token_file: "+pipe+"}}\n")); code != exitUsage || !strings.Contains(said, ":1: pumpkin.admin.token_file: ") {
 		t.Errorf("a token from a pipe: exit %d, says %q", code, said)
 	}
 }
@@ -247,7 +247,7 @@ func TestPrincipalBesideOtherWaysIsAWarning(t *testing.T) {
 	path := written(t, "limits: [{name: r, token_bucket: {capacity: 1, refill: 1/day}}]\nclients: {identify: [principal, api_key, ip]}\n")
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), []string{"-check", "-config", path}, &stdout, &stderr)
-	if warning := "warning: " + path + ":2:11: clients.identify: lists principal, "; code != exitOK || !strings.HasPrefix(stderr.String(), warning) {
+	if warning := "warning: " + path + ":2: clients.identify: lists principal, "; code != exitOK || !strings.HasPrefix(stderr.String(), warning) {
 		t.Errorf("exit %d, says %q", code, stderr.String())
 	}
 	p := started(t, "-upstream", upstream(t, func(http.ResponseWriter, *http.Request) {}), "-config", path)

@@ -53,7 +53,7 @@ func TestNoMessageShowsWhatMayBeAKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Parse(filepath.Join(folder, "f.yaml"), []byte("clients: {api_keys_file: keys.yaml}\n"), Config{})
-		if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "keys.yaml:1:17: [0].digest: is no digest") {
+		if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "keys.yaml:1: [0].digest: is no digest") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

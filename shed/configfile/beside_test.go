@@ -72,7 +72,7 @@ pumpkin:
 
 func TestAFileThatIsWrittenIsNothingElse(t *testing.T) {
 	for text, want := range map[string]string{
-		"pumpkin: {admin: {audit_file: f.yaml}}":                                                            `f.yaml:1:19: pumpkin.admin.audit_file: "f.yaml" would be written over, and is this file itself too`,
+		"pumpkin: {admin: {audit_file: f.yaml}}":                                                            `f.yaml:1: pumpkin.admin.audit_file: "f.yaml" would be written over, and is this file itself too`,
 		"pumpkin: {file: x, admin: {audit_file: ./x}}":                                                      `pumpkin.admin.audit_file: "x" would be written over, and is pumpkin.file too`,
 		"pumpkin: {redis: {url: \"redis://h:1\", snapshot_file: x}, admin: {audit_file: x}}":                `pumpkin.admin.audit_file: "x" would be written over, and is pumpkin.redis.snapshot_file too`,
 		"pumpkin: {redis: {url: \"redis://h:1\", password_file: x}, admin: {token_file: x, audit_file: y}}": "",

@@ -37,7 +37,7 @@ type Config struct {
 
 // Place returns where the file has a key such as "store.redis.url" or, where it does not, the section around it, as PATH:LINE:COLUMN, to
 // stand in front of a message about it.
-func (c *Config) Place(key string) string { return c.places.around(key).in(c.path) }
+func (c *Config) Place(key string) string { return located(c.path, c.places.around(key)) }
 
 // Load reads the file at path and lays it over the program's own configuration, as Parse does. When the file cannot be read
 // the error is one line that says so.
@@ -66,7 +66,7 @@ func Parse(name string, data []byte, program Config) (*Config, error) {
 	if root == nil {
 		return nil, p.err()
 	}
-	o, ok := value{problems: p, node: root, place: start(root)}.object(&fileShape)
+	o, ok := value{problems: p, node: root, line: start(root)}.object(&fileShape)
 	if ok && len(o.fields) == 0 && len(p.found) == 0 {
 		o.fail("the file has no sections", "write at least one, such as limits")
 	}

@@ -41,14 +41,14 @@ func (p *problems) document(data []byte) ast.Node {
 			return doc.Body
 		}
 	}
-	p.add(place{line: 1}, "the file is empty", "write at least one section, such as limits, or run without a file")
+	p.add(1, "the file is empty", "write at least one section, such as limits, or run without a file")
 	return nil
 }
 
 // text checks that data is text at all and gives every line the same ending, so that lines are counted as editors do.
 func (p *problems) text(data []byte) (string, bool) {
 	if len(data) > maxBytes {
-		p.add(place{}, fmt.Sprintf("the file is longer than %d KiB", maxBytes>>10), "is this the right file? shorten it")
+		p.add(0, fmt.Sprintf("the file is longer than %d KiB", maxBytes>>10), "is this the right file? shorten it")
 		return "", false
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -56,10 +56,10 @@ func (p *problems) text(data []byte) (string, bool) {
 		r, n := utf8.DecodeRune(rest)
 		switch {
 		case r == utf8.RuneError && n == 1:
-			p.add(place{line: line}, "this line is not UTF-8", "save the file as UTF-8 text")
+			p.add(line, "this line is not UTF-8", "save the file as UTF-8 text")
 			return "", false
 		case r < ' ' && r != '\n' && r != '\r' && r != '\t', r == 0x7f, r == 0x85, r == 0x2028, r == 0x2029:
-			p.add(place{line: line}, fmt.Sprintf("this line holds the control character %U", r), "remove it")
+			p.add(line, fmt.Sprintf("this line holds the control character %U", r), "remove it")
 			return "", false
 		case r == '\n', r == '\r' && (n == len(rest) || rest[n] != '\n'):
 			line++
@@ -109,12 +109,12 @@ var unwanted = map[token.Type][2]string{
 // plain refuses the tokens that are unwanted, more than one document, and nesting beyond any meaning.
 func (p *problems) plain(tokens token.Tokens) {
 	if len(tokens) > maxTokens {
-		p.add(place{}, fmt.Sprintf("the file has more than %d words and signs", maxTokens), "is this the right file? shorten it")
+		p.add(0, fmt.Sprintf("the file has more than %d words and signs", maxTokens), "is this the right file? shorten it")
 		return
 	}
 	depth, dashes, line, content, ended := 0, 0, 0, false, false
 	for _, t := range tokens {
-		at := placeOf(t)
+		at := lineOf(t)
 		if why, bad := unwanted[t.Type]; bad {
 			p.add(at, why[0], why[1])
 			return
@@ -124,8 +124,8 @@ func (p *problems) plain(tokens token.Tokens) {
 			return
 		}
 		ended = ended || t.Type == token.DocumentEndType
-		if at.line != line {
-			line, dashes = at.line, 0
+		if at != line {
+			line, dashes = at, 0
 		}
 		switch t.Type {
 		case token.MappingStartType, token.SequenceStartType:
@@ -150,13 +150,13 @@ func (p *problems) plain(tokens token.Tokens) {
 
 // syntax reports what the YAML library could not read.
 func (p *problems) syntax(err error) {
-	at, what := place{line: 1}, err.Error()
+	at, what := 1, err.Error()
 	var fault yaml.Error
 	if errors.As(err, &fault) {
 		what = fault.GetMessage()
 		if t := fault.GetToken(); t != nil && t.Position != nil {
-			at = placeOf(t)
-			at.line = max(at.line, 1)
+			at = lineOf(t)
+			at = max(at, 1)
 		}
 	}
 	mend := "check the indentation, brackets and quotes here"

@@ -40,7 +40,7 @@ func TestLineEndsAndByteOrderMarkDoNotMatter(t *testing.T) {
 	for _, end := range []string{"\r\n", "\r"} {
 		same(t, parsed(t, strings.Join(lines, end)+end, Config{}), want)
 		bad := strings.Join(append(lines, "quueue: {}"), end)
-		if got := refused(t, bad); got != "f:7:1: quueue: unknown key; did you mean queue?" {
+		if got := refused(t, bad); got != "f:7: quueue: unknown key; did you mean queue?" {
 			t.Errorf("with %q: %s", end, got)
 		}
 	}
@@ -50,11 +50,11 @@ func TestLineEndsAndByteOrderMarkDoNotMatter(t *testing.T) {
 
 func TestLinesAreRightBehindTextOfSeveralLines(t *testing.T) {
 	for text, want := range map[string]string{
-		"clients:\n  api_key_header: 'X\n\n    Y'\n  unknown: no\n":             "f:5:3: clients.unknown: ",
-		"clients:\n  api_key_header: |\n    X\n    Y\n\n  unknown: no\n":        "f:6:3: clients.unknown: ",
-		"clients:\n  identify: [api_key, # why\n    # and\n    ip]\nlimts: []":  "f:5:1: limts: ",
-		"clients:\n  identify:\n    - ip\n    -\n      cookie\n":                "f:5:7: clients.identify[1]: ",
-		"limits:\n  -\n    name: a\n    \"leaky_bucket\":\n      {leak: 1/s}\n": "f:4:5: limits[0].leaky_bucket.capacity: is missing",
+		"clients:\n  api_key_header: 'X\n\n    Y'\n  unknown: no\n":             "f:5: clients.unknown: ",
+		"clients:\n  api_key_header: |\n    X\n    Y\n\n  unknown: no\n":        "f:6: clients.unknown: ",
+		"clients:\n  identify: [api_key, # why\n    # and\n    ip]\nlimts: []":  "f:5: limts: ",
+		"clients:\n  identify:\n    - ip\n    -\n      cookie\n":                "f:5: clients.identify[1]: ",
+		"limits:\n  -\n    name: a\n    \"leaky_bucket\":\n      {leak: 1/s}\n": "f:4: limits[0].leaky_bucket.capacity: is missing",
 	} {
 		if got := refused(t, text); !strings.Contains(got, want) {
 			t.Errorf("%q\ngot  %s\nwant %s", text, got, want)
@@ -112,7 +112,7 @@ func TestTheLargestConfigurationIsRead(t *testing.T) {
 		t.Errorf("%d limits and %d routes", len(c.Shed.Limits), len(c.Shed.Routes))
 	}
 	got, want := refused(t, text.String()+"  - {name: more, match: /more}\n"),
-		"f:102:1: routes: has 1001 entries, at most 1000 are allowed; merge some of them"
+		"f:102: routes: has 1001 entries, at most 1000 are allowed; merge some of them"
 	if got != want {
 		t.Error(got)
 	}
@@ -131,10 +131,10 @@ func TestAPanicOfTheYAMLLibraryIsASyntaxError(t *testing.T) {
 func TestMistakesAreListedInTheOrderOfTheFile(t *testing.T) {
 	got := strings.Split(refused(t, "pumpkin: {x: 1}\nqueue: {capacity: -1}\nlimits: 5\nclients: {unknown: 1}\n"), "\n")
 	want := []string{
-		"f:1:11: pumpkin.x: unknown key; use poll_after, poll_idle, default_lang, templates, file, auto, redis or admin",
-		"f:2:9: queue.capacity: -1 is out of range; use 0 to 1000000",
-		"f:3:1: limits: must be a list; write [ ... ], or begin each entry with a dash",
-		"f:4:11: clients.unknown: 1 is not known here; use refuse, shared or exempt",
+		"f:1: pumpkin.x: unknown key; use poll_after, poll_idle, default_lang, templates, file, auto, redis or admin",
+		"f:2: queue.capacity: -1 is out of range; use 0 to 1000000",
+		"f:3: limits: must be a list; write [ ... ], or begin each entry with a dash",
+		"f:4: clients.unknown: 1 is not known here; use refuse, shared or exempt",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

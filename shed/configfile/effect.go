@@ -32,7 +32,7 @@ func (c *Config) effects(p *problems) {
 // at returns the key at a path, and whether the file has it.
 func (p *problems) at(path string) (value, bool) {
 	at, there := p.places[path]
-	return value{problems: p, path: path, place: at}, there
+	return value{problems: p, path: path, line: at}, there
 }
 
 // ways are those in which somebody can be known.
@@ -253,7 +253,7 @@ func (c *Config) pairs(p *problems) {
 	idle("concurrency.reserve", c.Shed.Reserve == 0 || lower, "while every route is critical", "give the less important ones priority: sheddable")
 	if c.APIKeysFile != "" && check.HasScheme(c.Shed.Clients.APIKeyHeader) {
 		v, _ := p.at("clients.api_key_header")
-		v.place = p.places.around(v.path)
+		v.line = p.places.around(v.path)
 		v.warn("the whole value is the key, so that its digest is that of what clients send, such as Bearer and all",
 			"use a header of its own, such as X-API-Key")
 	}

@@ -18,8 +18,6 @@ type Error struct {
 	Path string
 	// Line is where the mistake is, counted from 1; zero means that the file as a whole is meant.
 	Line int
-	// Column is where the key or the entry begins in the line, in characters from 1; zero means that the whole line is meant.
-	Column int
 	// What is wrong, beginning with the key's place in the file, e.g. "limits[0].name: is missing".
 	What string
 	// Mend says what to write instead.
@@ -31,30 +29,24 @@ type Error struct {
 // Unwrap returns the error of the system where that is the reason, such as fs.ErrNotExist; else nil.
 func (e *Error) Unwrap() error { return e.why }
 
-// Error returns "PATH:LINE:COLUMN: what; how to mend" on one line.
+// Error returns "PATH:LINE: what; how to mend" on one line.
 func (e *Error) Error() string {
-	return place{e.Line, e.Column}.in(e.Path) + ": " + e.What + "; " + e.Mend
+	return located(e.Path, e.Line) + ": " + e.What + "; " + e.Mend
 }
 
-// place is where something stands in a file: line and column from 1, or 0 for the whole file and the whole line.
-type place struct{ line, column int }
-
-// in returns the place as compilers and editors write it.
-func (p place) in(path string) string {
-	switch {
-	case p.line == 0:
+// located returns the place of a line as compilers and editors write it; 0 is the file as a whole.
+func located(path string, line int) string {
+	if line == 0 {
 		return path
-	case p.column == 0:
-		return fmt.Sprintf("%s:%d", path, p.line)
 	}
-	return fmt.Sprintf("%s:%d:%d", path, p.line, p.column)
+	return fmt.Sprintf("%s:%d", path, line)
 }
 
-// places are where the keys of a file stand, by their paths.
-type places map[string]place
+// places are the lines of the keys of a file, by their paths.
+type places map[string]int
 
-// around returns the place of a key or, where the file does not have it, of the closest one around it.
-func (p places) around(path string) place {
+// around returns the line of a key or, where the file does not have it, of the closest one around it.
+func (p places) around(path string) int {
 	for {
 		at, there := p[path]
 		cut := strings.LastIndexAny(path, ".[")
@@ -99,8 +91,8 @@ type problems struct {
 	places places // nil where nobody asks
 }
 
-func (p *problems) add(at place, what, mend string) {
-	p.found = append(p.found, &Error{Path: p.path, Line: at.line, Column: at.column, What: what, Mend: mend})
+func (p *problems) add(line int, what, mend string) {
+	p.found = append(p.found, &Error{Path: p.path, Line: line, What: what, Mend: mend})
 }
 
 // err returns what was found, sorted by line, or nil; what is wrong with files beside this one comes last. Mistakes of one line stay

@@ -52,9 +52,9 @@ queue: {capcity: 200}
 `), configfile.Config{})
 	fmt.Println(err)
 	// Output:
-	// service.yaml:4:20: limits[0].token_bucket.capacity: -20 is out of range; use 0 to 9007199254740992
-	// service.yaml:6:5: limits[1].burst: soft 100/s and hard 600/min have different periods; write both as N/s, for rates are not converted
-	// service.yaml:7:9: queue.capcity: unknown key; did you mean capacity?
+	// service.yaml:4: limits[0].token_bucket.capacity: -20 is out of range; use 0 to 9007199254740992
+	// service.yaml:6: limits[1].burst: soft 100/s and hard 600/min have different periods; write both as N/s, for rates are not converted
+	// service.yaml:7: queue.capcity: unknown key; did you mean capacity?
 }
 
 // A file that is not there is one line too; programs print it and exit with status 2.

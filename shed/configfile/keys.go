@@ -51,14 +51,14 @@ func (o object) apiKeys(name, folder string) (path string, keys []shed.APIKey) {
 // apiKeys reads the content of a file of API keys. No message repeats a digest, for it may be a key in the wrong place.
 func (p *problems) apiKeys(data []byte) []shed.APIKey {
 	if len(bytes.TrimSpace(data)) == 0 {
-		p.add(place{line: 1}, "the file is empty", "list the keys, or write [] for none")
+		p.add(1, "the file is empty", "list the keys, or write [] for none")
 		return nil
 	}
 	root := p.document(data)
 	if root == nil {
 		return nil
 	}
-	v := value{problems: p, node: root, place: start(root)}
+	v := value{problems: p, node: root, line: start(root)}
 	var all []object
 	if _, list := root.(*ast.SequenceNode); list {
 		items, _ := v.list()

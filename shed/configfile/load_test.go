@@ -151,7 +151,7 @@ func TestAFileIsNamedInItsErrorsAsItWasNamedByTheCaller(t *testing.T) {
 	if err := os.WriteFile(file, []byte("queue: {}\nlimts: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := failure(t, file), file+":2:1: limts: unknown key; did you mean limits?"; got != want {
+	if got, want := failure(t, file), file+":2: limts: unknown key; did you mean limits?"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -163,7 +163,7 @@ func TestErrorsAreFoundByTheirTypes(t *testing.T) {
 		t.Fatalf("not Errors of two: %#v", err)
 	}
 	var first *Error
-	want := Error{Path: "f.yaml", Line: 2, Column: 1, What: "limts: unknown key", Mend: "did you mean limits?"}
+	want := Error{Path: "f.yaml", Line: 2, What: "limts: unknown key", Mend: "did you mean limits?"}
 	if !errors.As(err, &first) || *first != want {
 		t.Errorf("first is %+v", first)
 	}

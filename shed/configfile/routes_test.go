@@ -102,7 +102,7 @@ func TestAMistakeInRoutesIsNotBlamedOnTheLimitsToo(t *testing.T) {
 limits: [{name: l, token_bucket: {capacity: 1, refill: 1/s}, routes: [a]}]
 routes: [{name: "a b", match: /a}]
 `)
-	if want := `f:3:11: routes[0].name: "a b" cannot be a name; use up to 64 letters, digits, dashes and underscores`; got != want {
+	if want := `f:3: routes[0].name: "a b" cannot be a name; use up to 64 letters, digits, dashes and underscores`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -8,10 +8,10 @@ import (
 func TestNothingIsReadPastTheEndOfTheDocument(t *testing.T) {
 	const limits = "limits: [{name: a, fixed_window: {quota: 1/s}}]\n"
 	for text, want := range map[string]string{
-		"routes: []\n...\n" + limits:          "f:3:1: stands after the end",
-		"...\n" + limits:                      "f:2:1: stands after the end",
-		limits + "...\n---\nroutes: []\n":     "f:3:1: stands after the end",
-		limits + "---\nroutes: []\n":          "f:2:1: a second document",
+		"routes: []\n...\n" + limits:          "f:3: stands after the end",
+		"...\n" + limits:                      "f:2: stands after the end",
+		limits + "...\n---\nroutes: []\n":     "f:3: stands after the end",
+		limits + "---\nroutes: []\n":          "f:2: a second document",
 		limits + "...\n":                      "",
 		"---\n" + limits + "...\n# the end\n": "",
 	} {

@@ -43,8 +43,8 @@ func TestWhatIsAboutAStoreIsWarnedAboutWithoutOne(t *testing.T) {
 		program Config
 		want    []string
 	}{
-		{file, Config{}, []string{"f.yaml:2:62: limits[0].guarantee: does nothing", "f.yaml:3:73: limits[1].sub_buckets: does nothing",
-			"f.yaml:4:77: limits[2].on_failure: does nothing", "f.yaml:4:61: limits[2].sharing: does nothing"}},
+		{file, Config{}, []string{"f.yaml:2: limits[0].guarantee: does nothing", "f.yaml:3: limits[1].sub_buckets: does nothing",
+			"f.yaml:4: limits[2].on_failure: does nothing", "f.yaml:4: limits[2].sharing: does nothing"}},
 		{file + redis, Config{}, nil},
 		{file, Config{Shed: shed.Config{Store: own}}, nil},
 	} {
@@ -235,7 +235,7 @@ func TestAChangeOfStoreNeedsARestartAndShowsNoPassword(t *testing.T) {
 	}
 	was, is := parse("redis://u:geheim@127.0.0.1:1/0"), parse("redis://u:secret@127.0.0.1:2/0")
 	err := was.restart(is)
-	const want = "f.yaml:1:1: store: is not what the program started with, which needs a restart; restart the program, or put it back"
+	const want = "f.yaml:1: store: is not what the program started with, which needs a restart; restart the program, or put it back"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %v", err, want)
 	}

@@ -43,7 +43,7 @@ func TestWhatIsNoUpstreamIsRefused(t *testing.T) {
 		"http://host:99999/x": "ports go from",
 	} {
 		_, err := Parse("f", []byte("routes:\n  - {name: a, match: /a, upstream: \""+text+"\"}"), forwarding())
-		if err == nil || !strings.Contains(err.Error(), why) || !strings.HasPrefix(err.Error(), "f:2:26: routes[0].upstream: ") {
+		if err == nil || !strings.Contains(err.Error(), why) || !strings.HasPrefix(err.Error(), "f:2: routes[0].upstream: ") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// value is a piece of the file that knows where it stands: the key's path for people, line and column for editors.
+// value is a piece of the file that knows where it stands: the key's path for people, the line for editors.
 type value struct {
 	*problems
-	place
+	line int
 	node ast.Node
 	path string
 	// mend is what to do when nothing stands here: for a key that may be missing, to remove it.
@@ -24,12 +24,12 @@ func (v value) fail(what, mend string) {
 	if v.path != "" {
 		what = v.path + ": " + what
 	}
-	v.add(v.place, what, mend)
+	v.add(v.line, what, mend)
 }
 
 // warn reports that this value can hardly mean what it says.
 func (v value) warn(what, mend string) {
-	v.warned = append(v.warned, &Error{Path: v.problems.path, Line: v.line, Column: v.column, What: v.path + ": " + what, Mend: mend})
+	v.warned = append(v.warned, &Error{Path: v.problems.path, Line: v.line, What: v.path + ": " + what, Mend: mend})
 }
 
 // object is a mapping whose keys have been checked against its shape.
@@ -92,9 +92,9 @@ func (v value) pairs(m ast.MapNode) iter.Seq2[string, value] {
 			if t == nil || t.Position == nil {
 				continue
 			}
-			below := value{problems: v.problems, node: it.Value(), path: join(v.path, t.Value), place: placeOf(t)}
+			below := value{problems: v.problems, node: it.Value(), path: join(v.path, t.Value), line: lineOf(t)}
 			if v.places != nil {
-				v.places[below.path] = below.place
+				v.places[below.path] = below.line
 			}
 			if !yield(t.Value, below) {
 				return
@@ -171,9 +171,9 @@ func (v value) list() ([]value, bool) {
 	}
 	items := make([]value, 0, len(s.Values))
 	for i, n := range s.Values {
-		item := value{problems: v.problems, node: n, path: fmt.Sprintf("%s[%d]", v.path, i), place: v.place}
-		if at := beginning(n); at.line > 0 {
-			item.place = at
+		item := value{problems: v.problems, node: n, path: fmt.Sprintf("%s[%d]", v.path, i), line: v.line}
+		if at := beginning(n); at > 0 {
+			item.line = at
 		}
 		items = append(items, item)
 	}
@@ -181,31 +181,31 @@ func (v value) list() ([]value, bool) {
 }
 
 // beginning returns where a list's entry begins, or zero. A mapping's own token may be the colon after its first key, or missing.
-func beginning(n ast.Node) place {
+func beginning(n ast.Node) int {
 	if m, ok := n.(ast.MapNode); ok {
 		if it := m.MapRange(); it.Next() {
 			n = it.Key()
 		}
 	}
 	if n == nil {
-		return place{}
+		return 0
 	}
-	return placeOf(n.GetToken())
+	return lineOf(n.GetToken())
 }
 
 // start is beginning for the whole of a file.
-func start(root ast.Node) place {
+func start(root ast.Node) int {
 	at := beginning(root)
-	at.line = max(at.line, 1)
+	at = max(at, 1)
 	return at
 }
 
-// placeOf returns where a word of the file stands, or zero.
-func placeOf(t *token.Token) place {
+// lineOf returns the line of a word of the file, or zero.
+func lineOf(t *token.Token) int {
 	if t == nil || t.Position == nil {
-		return place{}
+		return 0
 	}
-	return place{t.Position.Line, t.Position.Column}
+	return t.Position.Line
 }
 
 func isNull(n ast.Node) bool {

@@ -203,7 +203,7 @@ func (w *Watch) failed(err error) Outcome {
 	return Outcome{Path: w.Path, Err: err}
 }
 
-// Located puts the file's name in front of what the program has against what it says, and line and column if the error names a key of the
+// Located puts the file's name in front of what the program has against what it says, and the line if the error names a key of the
 // file.
 func (w *Watch) Located(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
@@ -216,7 +216,7 @@ func (w *Watch) Located(err error) error {
 	words := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == ' ' || r == ':' || r == ',' || r == ';' })
 	for _, word := range words {
 		if at, there := known[word]; there && strings.Contains(word, ".") { // a single word may be any
-			return fmt.Errorf("%s: %w", at.in(w.Path), err)
+			return fmt.Errorf("%s: %w", located(w.Path, at), err)
 		}
 	}
 	return fmt.Errorf("%s: %w", w.Path, err)

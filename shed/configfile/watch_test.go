@@ -223,14 +223,14 @@ func TestAFileThatIsWrongChangesNothingAndIsReportedOnce(t *testing.T) {
 			}
 		})
 		for _, row := range []struct{ what, text, want string }{
-			{"wrong", "limits:\n  - name: r\n    token_bucket: {capacity: x, refill: 1/s}\n", path + ":3:20: limits[0].token_bucket.capacity: "},
+			{"wrong", "limits:\n  - name: r\n    token_bucket: {capacity: x, refill: 1/s}\n", path + ":3: limits[0].token_bucket.capacity: "},
 			{"empty", "", path + ":1: the file is empty; "},
-			{"half", "limits: [", path + ":1:9: not valid YAML: "},
+			{"half", "limits: [", path + ":1: not valid YAML: "},
 			{"binary", "\x00\x01", path + ":1: "},
 			{"another listener", good + "pumpkin:\n  admin:\n    listen: 127.0.0.1:2\n",
-				path + `:8:5: pumpkin.admin.listen: is "127.0.0.1:2" now, was "127.0.0.1:1", which needs a restart; restart the program, or put it back`},
-			{"a token file", good + "pumpkin: {admin: {listen: \"127.0.0.1:1\", token_file: t}}\n", path + ":6:42: pumpkin.admin.token_file: "},
-			{"another store", good + "store: {redis: {url: \"redis://127.0.0.1:6379/0\"}}\n", path + ":6:1: store: is not what the program started with, which needs a restart; "},
+				path + `:8: pumpkin.admin.listen: is "127.0.0.1:2" now, was "127.0.0.1:1", which needs a restart; restart the program, or put it back`},
+			{"a token file", good + "pumpkin: {admin: {listen: \"127.0.0.1:1\", token_file: t}}\n", path + ":6: pumpkin.admin.token_file: "},
+			{"another store", good + "store: {redis: {url: \"redis://127.0.0.1:6379/0\"}}\n", path + ":6: store: is not what the program started with, which needs a restart; "},
 			{"a user's rule", good + "clients: {identify: [principal]}\n", path + ": no users here"},
 			{"gone", "", path + ": there is no such file; "},
 		} {
@@ -287,7 +287,7 @@ func TestAnOutcomeReadsWell(t *testing.T) {
 		{Outcome{Path: "f"}, "f: read again, nothing to change"},
 		{Outcome{Path: "f", Changes: []string{"a"}}, "f: taken over, 1 change:\n  a"},
 		{Outcome{Path: "f", Changes: []string{"a", "b"}}, "f: taken over, 2 changes:\n  a\n  b"},
-		{Outcome{Path: "f", Changes: []string{"a"}, Warnings: []string{"f:1:2: x; y"}}, "f: taken over, 1 change:\n  a\n  warning: f:1:2: x; y"},
+		{Outcome{Path: "f", Changes: []string{"a"}, Warnings: []string{"f:1: x; y"}}, "f: taken over, 1 change:\n  a\n  warning: f:1: x; y"},
 		{Outcome{Path: "f", Err: errors.New("f:1: x; y")}, "f:1: x; y\nf: not taken over; the configuration before stays in force"},
 	} {
 		if got := row.o.String(); got != row.want {
@@ -382,7 +382,7 @@ func TestAChangeOfTheAPIKeysIsTakenOverLikeOneOfTheFile(t *testing.T) {
 			t.Errorf("nothing has changed since: %v", got)
 		}
 		os.WriteFile(keys, []byte("- {name: alice}"), 0o600)
-		if got := w.after(time.Minute); len(got) != 1 || got[0].Err == nil || !strings.HasPrefix(got[0].String(), keys+":1:4: [0].digest: is missing") {
+		if got := w.after(time.Minute); len(got) != 1 || got[0].Err == nil || !strings.HasPrefix(got[0].String(), keys+":1: [0].digest: is missing") {
 			t.Errorf("a list that is wrong: %v", got)
 		}
 		if got := known(); !slices.Equal(got, []string{"alice", "bob"}) {
