@@ -73,7 +73,7 @@ func clients(o object, folder string) (c shed.Clients, keysFile string) {
 	if o.has("identify") && !slices.Contains(c.Identify, "api_key") {
 		for _, name := range []string{"api_key_header", "api_keys_file"} {
 			if o.has(name) {
-				o.fields[name].fail("has no meaning, for identify does not list api_key", "add api_key to identify, or remove it")
+				o.fields[name].warn("does nothing, for identify does not list api_key", "add api_key to identify, or remove it")
 			}
 		}
 	}
@@ -93,16 +93,12 @@ func (o object) header(name string) string {
 	return s
 }
 
-// forwarded returns which forwarding header is believed. The two standard headers are lists with rules of their own, so
-// they have words; any other header is read as one plain address.
+// forwarded returns which forwarding header is believed. The two standard headers are lists with rules of their own, and have
+// words, which their names stand for too; any other header is read as one plain address.
 func (o object) forwarded(name string) string {
 	s := o.header(name)
-	switch word := strings.ToLower(strings.ReplaceAll(s, "-", "_")); {
-	case word == s:
-		return s
-	case word == "x_forwarded_for", word == "forwarded":
-		o.fields[name].fail(bare(s)+" has a word of its own", "write "+word)
-		return ""
+	if word := strings.ToLower(strings.ReplaceAll(s, "-", "_")); word == "x_forwarded_for" || word == "forwarded" {
+		return word
 	}
 	return s
 }

@@ -168,3 +168,16 @@ func TestErrorsAreFoundByTheirTypes(t *testing.T) {
 		t.Errorf("first is %+v", first)
 	}
 }
+
+// TestAForwardingHeaderByItsName: the two that have words may be called by their names, in any spelling.
+func TestAForwardingHeaderByItsName(t *testing.T) {
+	for name, want := range map[string]string{
+		"x_forwarded_for": "x_forwarded_for", "X-Forwarded-For": "x_forwarded_for", "x-forwarded-for": "x_forwarded_for",
+		"forwarded": "forwarded", "Forwarded": "forwarded", "CF-Connecting-IP": "CF-Connecting-IP",
+	} {
+		c, err := Parse("f", []byte("clients: {trusted_proxies: [10.0.0.0/8], forwarded: "+name+"}\n"), Config{})
+		if err != nil || c.Shed.Clients.Forwarded != want {
+			t.Errorf("%s: %q, %v; want %q", name, c.Shed.Clients.Forwarded, err, want)
+		}
+	}
+}
