@@ -52,6 +52,7 @@ func TestTheDemoFollowsItsConfigurationFile(t *testing.T) {
 	lines := bufio.NewScanner(stderr)
 	hears := func(want string) {
 		t.Helper()
+		defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop() // so that what is never said is an error
 		for lines.Scan() {
 			if strings.Contains(lines.Text(), want) {
 				return
