@@ -1,5 +1,7 @@
 package redisstore
 
+import "slices"
+
 // While a call about some balances is on its way, a second one about the very same may leave as soon as as many wait as the first is
 // about, and so many that it pays: otherwise most of a crowd that wants one balance stands still for a round trip.
 //
@@ -82,6 +84,7 @@ func (b *batcher) settle(p *pending, due []*question) []*question {
 	for _, q := range p.waiters {
 		q.err = p.err
 	}
+	due = slices.Grow(due, len(p.held)+len(p.waiters))
 	second := p.second
 	switch {
 	case p.first != nil:
